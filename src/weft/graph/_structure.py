@@ -1,0 +1,90 @@
+"""Any statement of who may depend on whom, read once at the door into a sparse 0/1 matrix with names."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import scipy.sparse as sp
+
+from ._graph import Graph
+from ._matrix import is_frame, read_binary_matrix
+from ._networkx import from_digraph
+
+__all__ = ["Structure", "StructureLike"]
+
+StructureLike = Any
+"""A `Graph`, a `networkx.DiGraph`, a `Structure`, or a 0/1 matrix whose row i marks what output i may depend on."""
+
+
+@dataclass(frozen=True, eq=False)
+class Structure:
+    """What each output may depend on: a 0/1 matrix with a name for every row (output) and column (input).
+
+    Unlike a `Graph` it may be rectangular or cyclic, and its rows and columns may name different things.
+
+    Args:
+        matrix: Boolean CSR array with sorted indices; entry (i, j) is set where output i may depend on input j.
+        outputs: One name per row.
+        inputs: One name per column.
+        graph: The graph it came from, where it came from one.
+
+    Examples:
+        >>> from weft.graph import Structure
+        >>> s = Structure.of([[0, 0, 0], [1, 0, 0]])
+        >>> s.shape, s.edges_count, s.edge(1, 0)
+        ((2, 3), 1, 'x0 -> y1')
+    """
+
+    matrix: sp.csr_array
+    outputs: tuple[Hashable, ...]
+    inputs: tuple[Hashable, ...]
+    graph: Graph | None = field(default=None, repr=False)
+
+    @classmethod
+    def of(cls, structure: StructureLike) -> Structure:
+        """Read a graph, a `networkx.DiGraph`, a matrix (dense, sparse or pandas) or a structure."""
+        if isinstance(structure, Structure):
+            return structure
+        if isinstance(structure, Graph):
+            return cls(structure.adjacency(sparse=True), structure.nodes, structure.nodes, structure)
+        if isinstance(structure, nx.Graph):
+            nodes, matrix = from_digraph(structure)
+            return cls(matrix, nodes, nodes)
+        matrix = read_binary_matrix(structure)
+        rows, columns = matrix.shape
+        if is_frame(structure):
+            return cls(matrix, tuple(structure.index), tuple(structure.columns))
+        letter = "x" if rows == columns else "y"
+        return cls(matrix, tuple(f"{letter}{i}" for i in range(rows)), tuple(f"x{j}" for j in range(columns)))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of outputs and of inputs."""
+        rows, columns = self.matrix.shape
+        return int(rows), int(columns)
+
+    @property
+    def edges_count(self) -> int:
+        """Number of dependences."""
+        return int(self.matrix.nnz)
+
+    def edge(self, output: int, input: int) -> str:  # noqa: A002
+        """Name the dependence of an output on an input as ``input -> output``."""
+        return f"{self.inputs[input]} -> {self.outputs[output]}"
+
+    def with_context(self) -> Structure:
+        """Append one input, named ``context``, on which every output may depend."""
+        name = "context"
+        while name in self.inputs:
+            name = f"_{name}"
+        column = sp.csr_array(np.ones((self.shape[0], 1), dtype=bool))
+        matrix = sp.csr_array(sp.hstack([self.matrix, column], format="csr", dtype=bool))
+        return Structure(matrix, self.outputs, (*self.inputs, name))
+
+    def same_as(self, other: Structure) -> bool:
+        """Tell whether the two 0/1 matrices are equal, whatever the names."""
+        return self.shape == other.shape and (self.matrix != other.matrix).nnz == 0
