@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
-__all__ = ["FactorizationError", "GraphError", "GraphWarning", "shorten", "suggest"]
+__all__ = ["FactorizationError", "GraphError", "GraphWarning", "shorten", "show", "suggest"]
 
 
 class GraphError(ValueError):
@@ -22,8 +22,15 @@ class FactorizationError(ValueError):
 
 def suggest(got: object, known: Iterable[object]) -> str:
     """Return ``; did you mean 'x'?`` for the known name closest to ``got``, or an empty string."""
-    close = difflib.get_close_matches(str(got), [str(name) for name in known], n=1)
-    return f"; did you mean {close[0]!r}?" if close else ""
+    written = {str(name): name for name in known}
+    close = difflib.get_close_matches(str(got), written, n=1)
+    return f"; did you mean {written[close[0]]!r}?" if close else ""
+
+
+def show(value: object, limit: int = 80) -> str:
+    """Return the repr of a value that was not expected, on one line and cut to ``limit`` signs."""
+    text = repr(value).replace("\n", " ")
+    return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
 def shorten(names: Iterable[object], limit: int = 10) -> str:

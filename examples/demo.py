@@ -1,0 +1,134 @@
+"""Weft in one run: read a graph, turn it into masks, build a network on them, fit it, check it, draw it.
+
+Run it with `make demo`, or with `python examples/demo.py [folder for the pictures]`.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")  # pictures go to files, so no screen is needed
+
+import matplotlib.pyplot as plt
+import torch
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+from torch import Tensor
+
+import weft
+
+console = Console()
+
+
+def main(folder: Path) -> None:
+    """Go through the whole job, step by step."""
+    folder.mkdir(parents=True, exist_ok=True)
+    torch.manual_seed(0)
+
+    console.rule("1. A graph says which variable may depend on which")
+    graph = weft.Graph.read(Path(__file__).with_name("trial.dot"))
+    print(graph)
+    for name in graph.order:
+        print(f"  {name} <- {', '.join(graph.parents(name)) or '(nothing)'}")
+
+    console.rule("2. The graph becomes masks: one per layer, no edge lost and none invented")
+    compare_factorizations(graph, widths=(14,))
+    masks = weft.factorize(graph, widths=(14,))
+    masks.explain()
+
+    console.rule("3. The masks become a network, which learns every variable from its parents")
+    net = weft.StrNN(graph, hidden=(64, 64), activation="silu")
+    print(net)
+    data, _ = simulate(graph, rows=4000)
+    fit(net, data)
+
+    console.rule("4. What was promised, checked")
+    test_data, true_means = simulate(graph, rows=1000)
+    with torch.no_grad():
+        fitted = net(test_data)
+    unexplained = ((fitted - true_means).var() / true_means.var()).item()
+    print(f"The network explains {1 - unexplained:.1%} of what can be known of each variable from its parents.")
+    slopes = torch.func.vmap(torch.func.jacrev(net))(test_data)  # rows x outputs x inputs
+    largest = slopes.abs().amax(dim=0)
+    edges = torch.from_numpy(graph.adjacency())  # row i marks the parents of variable i
+    print(f"Of {graph.edges_count} edges, {(largest[edges] > 0).sum()} move their child.")
+    print(f"The largest slope where the graph has no edge is {largest[~edges].max()}.")
+
+    console.rule("5. Pictures")
+    graph.plot().figure.savefig(folder / "graph.png", dpi=110)
+    masks.plot().savefig(folder / "factorization.png", dpi=110)
+    draw_network(graph, slopes, fitted, true_means).savefig(folder / "network.png", dpi=110)
+    for picture in sorted(folder.glob("*.png")):
+        print(f"  {picture}")
+
+
+def compare_factorizations(graph: weft.Graph, widths: tuple[int, ...]) -> None:
+    """Print how many paths from parents to children each method finds room for."""
+    table = Table("method", "paths", "fewest per edge", "objective", "bound", "proven")
+    edges = graph.adjacency()
+    for method, objective in [("greedy", "paths"), ("exact", "paths"), ("exact", "balanced")]:
+        f = weft.factorize(graph, widths, method, objective)
+        name = f"{method} ({objective})" if method == "exact" else method
+        values = (f.total_paths, f.paths[edges].min(), f.objective[0], f.bound[0], f.optimal[0])
+        table.add_row(name, *(f"{value:.4g}" if isinstance(value, float) else str(value) for value in values))
+    console.print(table)
+
+
+def simulate(graph: weft.Graph, rows: int) -> tuple[Tensor, Tensor]:
+    """Draw data that obey the graph: each variable is a sum of waves of its parents, plus noise.
+
+    Returns the data and the means that the noise was added to, both with one column per node.
+    """
+    data, means = torch.zeros(rows, len(graph)), torch.zeros(rows, len(graph))
+    for name in graph.order:
+        column = graph.index(name)
+        for parent in graph.parents(name):
+            means[:, column] += torch.sin(1.5 * data[:, graph.index(parent)])
+        data[:, column] = means[:, column] + 0.5 * torch.randn(rows)
+    return data, means
+
+
+def fit(net: weft.StrNN, data: Tensor, steps: int = 600) -> None:
+    """Fit the mean of every variable given its parents.
+
+    The targets are the inputs themselves. A plain network would learn to copy them; this one cannot, since no variable
+    is its own parent.
+    """
+    optimizer = torch.optim.Adam(net.parameters(), lr=3e-3)
+    for _ in track(range(steps), "Fitting", console=console):
+        batch = data[torch.randint(len(data), (256,))]
+        loss = ((net(batch) - batch) ** 2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def draw_network(graph: weft.Graph, slopes: Tensor, fitted: Tensor, true_means: Tensor) -> plt.Figure:
+    """Draw the mean size of every slope beside the graph's edges, and fitted means against true ones."""
+    figure, (left, right) = plt.subplots(1, 2, figsize=(10.5, 4.8), layout="constrained")
+
+    image = left.imshow(slopes.abs().mean(dim=0), cmap="Blues")
+    left.set(xlabel="input", ylabel="output", title="Mean |slope| of the fitted network; edges outlined")
+    left.set_xticks(range(len(graph)), graph.nodes, rotation=45, ha="right")
+    left.set_yticks(range(len(graph)), graph.nodes)
+    for parent, child in graph.edges:
+        corner = (graph.index(parent) - 0.5, graph.index(child) - 0.5)
+        left.add_patch(plt.Rectangle(corner, 1, 1, fill=False, edgecolor="#c2571a", linewidth=1.5))
+    figure.colorbar(image, ax=left, shrink=0.85)
+
+    for name in graph.nodes:
+        if graph.parents(name):
+            column = graph.index(name)
+            right.plot(true_means[:, column], fitted[:, column], ".", markersize=3, label=name)
+    right.axline((0, 0), slope=1, color="black", linewidth=0.8)
+    right.set(xlabel="true mean given the parents", ylabel="fitted mean", title="1000 new rows")
+    right.legend(markerscale=3, frameon=False)
+    return figure
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1] if len(sys.argv) > 1 else "demo-output"))

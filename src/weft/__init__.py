@@ -1,0 +1,30 @@
+"""Weft: neural networks woven to a graph.
+
+State which variable may depend on which; every model obeys it, provably, and pays only for the edges that are there.
+"""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+
+from . import graph, masks, nn
+from ._errors import FactorizationError, GraphError, GraphWarning
+from .graph import Graph
+from .masks import Factorization, factorize
+from .nn import StrNN
+
+__version__ = version("weft")
+
+__all__ = [
+    "Factorization",
+    "FactorizationError",
+    "Graph",
+    "GraphError",
+    "GraphWarning",
+    "StrNN",
+    "__version__",
+    "factorize",
+    "graph",
+    "masks",
+    "nn",
+]
