@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._errors import GraphError
+from ._arguments import check_number, check_whole
 from ._graph import Graph
 
 __all__ = [
@@ -21,6 +23,8 @@ __all__ = [
     "random_sparse",
     "star",
 ]
+
+_MOST = 2**28
 
 
 def every_other(d: int) -> Graph:
@@ -63,11 +67,10 @@ def random_sparse(d: int, threshold: float, seed: int) -> Graph:
         >>> random_sparse(15, threshold=0.8, seed=2547)
         Graph(15 nodes, 16 edges, depth 5)
     """
-    _at_least("random_sparse", d=d, seed=seed)
-    if not 0 <= threshold <= 1:
-        raise GraphError(
-            f"random_sparse got threshold={threshold!r}, expected a number from 0 (all edges) to 1 (none)."
-        )
+    _at_least("random_sparse", d=d)
+    check_number("random_sparse got threshold", threshold, most=1)
+    check_whole("random_sparse got seed", seed, most=2**32 - 1)
+    _refuse_size(d * d)
     drawn = np.random.RandomState(seed).uniform(size=(d, d)) > threshold
     return _from_places(d, *np.nonzero(np.tril(drawn, -1)))
 
@@ -81,9 +84,10 @@ def neighbourhood(height: int, width: int, radius: int) -> Graph:
         ('x0', 'x1', 'x2', 'x3')
     """
     _at_least("neighbourhood", height=height, width=width, radius=radius)
+    down, right = min(radius, height - 1), min(radius, width - 1)
+    _refuse_size(height * width * (down + 1) * (2 * right + 1))
     rows, columns = np.divmod(np.arange(height * width), max(width, 1))
     children, parents = [], []
-    down, right = min(radius, height - 1), min(radius, width - 1)
     for up in range(down + 1):
         for left in range(-right, right + 1):
             if up == 0 and left <= 0:  # not earlier in raster order
@@ -104,6 +108,7 @@ def star(d: int) -> Graph:
         ('x1', 'x2', 'x3')
     """
     _at_least("star", d=d)
+    _refuse_size(d)
     leaves = np.arange(1, d)
     return _from_places(d, leaves, np.zeros_like(leaves))
 
@@ -152,9 +157,9 @@ def random_dag(d: int, parents: float = 3.0, hubs: float = 0.0, seed: int = 0) -
         (1000, True)
     """
     _at_least("random_dag", d=d, seed=seed)
-    for name, value in {"parents": parents, "hubs": hubs}.items():
-        if not 0 <= value < np.inf:
-            raise GraphError(f"random_dag got {name}={value!r}, expected a finite number of at least 0.")
+    check_number("random_dag got parents", parents, most=_MOST)
+    check_number("random_dag got hubs", hubs)
+    _refuse_size(d * max(math.ceil(parents), 1))
     generator = np.random.default_rng(seed)
     counts = np.minimum(generator.poisson(parents, size=d), np.arange(d))
     child = np.repeat(np.arange(d), counts)
@@ -167,6 +172,8 @@ def random_dag(d: int, parents: float = 3.0, hubs: float = 0.0, seed: int = 0) -
 
 def _earlier(d: int, k: int) -> tuple[NDArray[Any], NDArray[Any]]:
     # All pairs (i, j) with i - k <= j < i, without d x d work.
+    k = min(k, d)
+    _refuse_size(d * max(k, 1))
     counts = np.minimum(np.arange(d), k)
     child = np.repeat(np.arange(d), counts)
     ends = np.cumsum(counts)
@@ -182,5 +189,13 @@ def _from_places(d: int, child: NDArray[Any], parent: NDArray[Any]) -> Graph:
 
 def _at_least(caller: str, **numbers: object) -> None:
     for name, value in numbers.items():
-        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 0:
-            raise GraphError(f"{caller} got {name}={value!r}, expected a whole number of at least 0.")
+        check_whole(f"{caller} got {name}", value)
+
+
+def _refuse_size(entries: int) -> None:
+    # A slip of the pen should not end the process for want of memory.
+    if entries > _MOST:
+        raise GraphError(
+            f"the graph may have {entries:,} nodes or edges, more than the {_MOST:,} that a builder makes; build a "
+            f"sparse matrix and call Graph.from_adjacency(matrix)."
+        )

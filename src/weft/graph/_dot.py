@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Hashable
 from typing import NoReturn
 
-from .._errors import GraphError
+from .._errors import GraphError, GraphWarning, shorten
 
 __all__ = ["read_dot"]
 
@@ -24,13 +25,23 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+_LATENT = re.compile(r'(?:"(?:\\.|[^"\\])*"|[^"])*?[\[\s,](?:latent|unobserved)\s*[\],]', re.DOTALL)
 _MIXED = ("pdag", "mag", "pag")
 _DEEPEST = 100
 
 
 def read_dot(text: str) -> _Listing:
     """Read a DOT ``digraph`` or a dagitty ``dag`` into names, in order of appearance, and (parent, child) pairs."""
-    return _Parser(text).read()
+    parser = _Parser(text)
+    listing = parser.read()
+    if parser.latent:
+        warnings.warn(
+            f"the text marks {shorten(parser.latent)} as latent, but no node of a Graph is hidden: each is a column of "
+            f"the data. Remove what has no column from the text.",
+            GraphWarning,
+            stacklevel=4,
+        )
+    return listing
 
 
 class _Parser:
@@ -42,6 +53,7 @@ class _Parser:
         self.place = 0
         self.names: dict[Hashable, None] = {}
         self.edges: list[tuple[Hashable, Hashable]] = []
+        self.latent: dict[str, None] = {}
 
     def read(self) -> _Listing:
         if self._is_word("strict"):
@@ -76,7 +88,7 @@ class _Parser:
                 self._next()
             elif kind == "bare" and value.lower() in ("node", "edge", "graph") and self._peek(1)[0] == "attributes":
                 self._next()
-                self._skip_attributes()
+                self._attributes()
             elif kind in ("bare", "quoted") and self._peek(1)[:2] == ("mark", "="):
                 self.place += 2
                 value_token = self._next()
@@ -106,7 +118,8 @@ class _Parser:
             self.edges += [(tail, head) for tail in tails for head in heads]
             met += right
             left = right
-        self._skip_attributes()
+        if _LATENT.match(self._attributes()):
+            self.latent.update(dict.fromkeys(met))
         return met
 
     def _operand(self, depth: int) -> list[str]:
@@ -135,9 +148,11 @@ class _Parser:
         named = self._peek()[0] in ("bare", "quoted")
         return self._peek(1 if named else 0)[:2] == ("mark", "{")
 
-    def _skip_attributes(self) -> None:
+    def _attributes(self) -> str:
+        read = ""
         while self._peek()[0] == "attributes":
-            self._next()
+            read += self._next()[1]
+        return read
 
     def _is_word(self, word: str) -> bool:
         kind, value, _ = self._peek()

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .._errors import GraphError, suggest
+from .._errors import GraphError, show, suggest
 
 __all__ = ["read_edges", "read_names", "read_parents"]
 
@@ -18,18 +18,18 @@ _UNORDERED = (set, frozenset)
 def read_names(names: Any, what: str = "nodes") -> tuple[Hashable, ...]:
     """Check that names are a list of distinct hashables and return them as a tuple."""
     if isinstance(names, (str, bytes)):
-        raise GraphError(f"{what} is the string {names!r}, expected a list of names: {what}=[{names!r}].")
+        raise GraphError(f"{what} is the string {show(names)}, expected a list of names: {what}=[{show(names)}].")
     if isinstance(names, _UNORDERED):
         raise GraphError(f"{what} is a set, whose order changes from run to run: give a list, {what}=sorted(...).")
     try:
         listed = tuple(names)
     except TypeError:
-        raise GraphError(f"{what} is {names!r}, expected a list of names.") from None
+        raise GraphError(f"{what} is {show(names)}, expected a list of names.") from None
     seen: dict[Hashable, None] = {}
     for each in listed:
         name = _check_name(each, what)
         if name in seen:
-            raise GraphError(f"{what} names {name!r} twice; every node needs a name of its own.")
+            raise GraphError(f"{what} names {show(name)} twice; every node needs a name of its own.")
         seen[name] = None
     return tuple(seen)
 
@@ -39,8 +39,7 @@ def read_edges(edges: Any, nodes: Any = None) -> tuple[tuple[Hashable, ...], sp.
     _check_edge_list(edges, nodes)
     book = _Book(nodes)
     for edge in edges:
-        parent, child = _check_edge(edge)
-        book.add(parent, child, first=parent)
+        book.add(*_check_edge(edge))
     return book.close()
 
 
@@ -54,17 +53,19 @@ def read_parents(parents: Any, nodes: Any = None) -> tuple[tuple[Hashable, ...],
     book = _Book(nodes)
     for child, names in parents.items():
         if isinstance(names, (str, bytes)):
-            raise GraphError(f"the parents of {child!r} are the string {names!r}, expected a list: [{names!r}].")
+            raise GraphError(
+                f"the parents of {show(child)} are the string {show(names)}, expected a list: [{show(names)}]."
+            )
         if isinstance(names, _UNORDERED) and nodes is None:
             raise GraphError(
-                f"the parents of {child!r} are a set, whose order changes from run to run: give a list, or fix the "
+                f"the parents of {show(child)} are a set, whose order changes from run to run: give a list, or fix the "
                 f"order of the columns with nodes=[...]."
             )
-        if not isinstance(names, Iterable):
-            raise GraphError(f"the parents of {child!r} are {names!r}, expected a list: [{names!r}].")
-        book.visit(child, f"the key {child!r}")
+        if not _is_listing(names):
+            raise GraphError(f"the parents of {show(child)} are {show(names)}, expected a list of names.")
+        book.visit(child, "the key {!r}", child)
         for parent in names:
-            book.add(parent, child, first=child)
+            book.add(parent, child)
     return book.close()
 
 
@@ -79,27 +80,27 @@ class _Book:
         self.tails: list[int] = []
         self.heads: list[int] = []
 
-    def visit(self, name: Any, where: str) -> int:
+    def visit(self, name: Any, where: str, *named: Any) -> int:
+        """Return the number of a name; an error says where it was met: ``where``, formatted with ``named``."""
         try:
             place = self.number.get(name)
         except TypeError:
             place = None
         if place is None:
+            where = where.format(*named)
             name = _check_name(name, where)
-            if self.fixed:
+            if self.fixed and name not in self.number:
                 raise GraphError(
-                    f"{where} names {name!r}, which is not in nodes{suggest(name, self.number)}. Add it to nodes=, "
-                    f"or leave nodes= out."
+                    f"{where} names {show(name)}, which is not in nodes{suggest(name, self.number)}. Add it to "
+                    f"nodes=, or leave nodes= out."
                 )
-            place = self.number[name] = len(self.number)
+            place = self.number.setdefault(name, len(self.number))
         return place
 
-    def add(self, parent: Any, child: Any, *, first: Any) -> None:
-        where = f"the edge {parent} -> {child}"
-        if first is not parent:
-            self.visit(child, where)
-        self.tails.append(self.visit(parent, where))
-        self.heads.append(self.visit(child, where))
+    def add(self, parent: Any, child: Any) -> None:
+        where = "the edge {} -> {}"
+        self.tails.append(self.visit(parent, where, parent, child))
+        self.heads.append(self.visit(child, where, parent, child))
 
     def close(self) -> tuple[tuple[Hashable, ...], sp.csr_array]:
         size = len(self.number)
@@ -110,23 +111,26 @@ class _Book:
 
 
 def _check_name(name: Any, where: str) -> Hashable:
+    if getattr(name, "ndim", None) == 0:  # a number out of an array or a tensor
+        name = name.item()
     try:
         hash(name)
-    except TypeError:
+        same = bool(name == name)  # a missing cell of a table equals nothing
+    except (TypeError, ValueError, RuntimeError):
+        same = False
+    if name is None or not same or hasattr(name, "ndim"):
         raise GraphError(
-            f"{where}: {name!r} is a {type(name).__name__}, which cannot name a node; expected a string, a number or "
+            f"{where}: {show(name)} is a {type(name).__name__} and cannot name a node; expected a string, a number or "
             f"another hashable value."
-        ) from None
-    if name is None or name != name:  # a missing cell of a table arrives as None or as NaN, which equals nothing
-        raise GraphError(f"{where}: {name!r} cannot name a node; expected a string, a number or another value.")
-    plain: Hashable = name.item() if isinstance(name, np.generic) else name
-    return plain
+        )
+    named: Hashable = name
+    return named
 
 
 def _check_edge_list(edges: Any, nodes: Any) -> None:
     if isinstance(edges, (str, bytes)):
         raise GraphError(
-            f"edges is the string {str(edges)[:40]!r}, expected a list of (parent, child) pairs; for text call "
+            f"edges is the string {show(edges)}, expected a list of (parent, child) pairs; for text call "
             f"Graph.from_text(text)."
         )
     if isinstance(edges, Mapping) and not isinstance(edges, Set):  # the edge view of networkx is both
@@ -148,19 +152,30 @@ def _check_edge_list(edges: Any, nodes: Any) -> None:
             "edges is a set, whose order changes from run to run: give a list, or fix the order of the columns with "
             "nodes=[...]."
         )
-    if not isinstance(edges, Iterable):
-        raise GraphError(f"edges is {edges!r}, expected a list of (parent, child) pairs.")
+    shape = tuple(getattr(edges, "shape", ()))
+    if sp.issparse(edges) or (len(shape) == 2 and shape[1] != 2):
+        raise GraphError(
+            f"edges has shape {shape}, expected a list of (parent, child) pairs; for an adjacency matrix call "
+            f"Graph.from_adjacency(matrix)."
+        )
+    if not _is_listing(edges):
+        raise GraphError(f"edges is {show(edges)}, expected a list of (parent, child) pairs.")
 
 
 def _check_edge(edge: Any) -> tuple[Any, Any]:
     if type(edge) is tuple and len(edge) == 2:
         return edge
-    if isinstance(edge, (str, bytes, Mapping, *_UNORDERED)) or not isinstance(edge, Iterable):
-        raise GraphError(f"the edge {edge!r} is a {type(edge).__name__}, expected a pair (parent, child).")
+    if not _is_listing(edge) or isinstance(edge, (str, bytes, Mapping, *_UNORDERED)):
+        raise GraphError(f"the edge {show(edge)} is a {type(edge).__name__}, expected a pair (parent, child).")
     ends = tuple(edge)
     if len(ends) != 2:
         raise GraphError(
-            f"the edge {edge!r} has {len(ends)} elements, expected a pair (parent, child); to drop weights call "
+            f"the edge {show(edge)} has {len(ends)} elements, expected a pair (parent, child); to drop weights call "
             f"Graph.from_edges([(a, b) for a, b, *_ in edges])."
         )
     return ends
+
+
+def _is_listing(value: Any) -> bool:
+    # An array without dimensions says that it can be iterated, and fails.
+    return isinstance(value, Iterable) and getattr(value, "ndim", None) != 0

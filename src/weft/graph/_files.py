@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import io
 import os
-import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from .._errors import GraphError, suggest
+from .._errors import GraphError, show, suggest
 from ._dot import read_dot
 from ._text import Listing, read_csv, read_gml, read_text
 
-__all__ = ["read_file"]
+__all__ = ["naming", "read_file"]
 
 _TEXTS = {
     ".dot": read_dot,
@@ -36,38 +38,54 @@ def read_file(path: str | os.PathLike[str]) -> Listing | Any:
     if suffix not in _TEXTS and suffix not in _ARRAYS:
         known = [*_TEXTS, *_ARRAYS]
         raise GraphError(
-            f"cannot read {file.name!r}: its suffix is {suffix!r}, expected one of {' '.join(known)}"
-            f"{suggest(suffix, known)}."
+            f"its suffix is {show(suffix)}, expected one of {' '.join(known)}{suggest(suffix, known)}; for text call "
+            f"Graph.from_text(text)."
         )
+    data = _read_bytes(file)
     if suffix in _ARRAYS:
-        return _read_array(file)
+        return _read_array(data)
     try:
-        text = file.read_text(encoding="utf-8-sig")
+        text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise GraphError(f"{file.name!r} is not UTF-8 text: {error}.") from error
-    if not text.strip():
-        return read_text(text)  # which says what a text may be
+        raise GraphError(f"it is not UTF-8 text: {error}.") from error
+    return _TEXTS[suffix](text) if text.strip() else read_text(text)  # the last says what a text may be
+
+
+@contextmanager
+def naming(path: Any) -> Iterator[None]:
+    """Name the file in every error met while a graph is read from it."""
+    if not isinstance(path, (str, os.PathLike)):
+        raise GraphError(f"path is {show(path)}, expected a string or a pathlib.Path.")
     try:
-        return _TEXTS[suffix](text)
+        yield
     except GraphError as error:
-        raise GraphError(f"{file.name!r}: {error}") from error
+        raise GraphError(f"{os.fspath(path)!r}: {error}") from error
 
 
-def _read_array(file: Path) -> Any:
+def _read_bytes(file: Path) -> bytes:
     try:
-        found = np.load(file, allow_pickle=False)
+        return file.read_bytes()
+    except FileNotFoundError as error:
+        near = [each.name for each in file.parent.iterdir()] if file.parent.is_dir() else []
+        raise GraphError(f"there is no such file{suggest(file.name, near)}.") from error
+    except (OSError, ValueError) as error:
+        raise GraphError(f"it cannot be read: {error}.") from error
+
+
+def _read_array(data: bytes) -> Any:
+    try:
+        found = np.load(io.BytesIO(data), allow_pickle=False)
         if isinstance(found, np.ndarray):
             return found
-        with found:
-            if "format" in found.files and "shape" in found.files:
-                return sp.load_npz(file)
-            if len(found.files) != 1:
-                raise GraphError(
-                    f"{file.name!r} holds {len(found.files)} arrays ({', '.join(found.files)}), expected one 0/1 "
-                    f"matrix; load it yourself and call Graph.from_adjacency(arrays[name])."
-                )
-            return found[found.files[0]]
-    except (ValueError, EOFError, zipfile.BadZipFile) as error:
-        if isinstance(error, GraphError):
-            raise
-        raise GraphError(f"{file.name!r} is not a NumPy file of numbers: {error}.") from error
+        names = found.files
+        if "format" in names and "shape" in names:
+            return sp.load_npz(io.BytesIO(data))
+        arrays = [found[name] for name in names[:1]]
+    except Exception as error:  # NumPy and SciPy meet malformed files with errors of any kind
+        raise GraphError(f"it is not a NumPy file of numbers: {error}.") from error
+    if len(names) != 1:
+        raise GraphError(
+            f"it holds {len(names)} arrays ({', '.join(names)}), expected one 0/1 matrix; load it yourself and call "
+            f"Graph.from_adjacency(arrays[name])."
+        )
+    return arrays[0]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import pairwise
 from typing import Any, NoReturn
 
 import networkx as nx
@@ -13,11 +13,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from .._errors import GraphError, GraphWarning, shorten, suggest
+from .._errors import GraphError, shorten, show, suggest
+from ._arguments import check_number, check_whole
 from ._coloring import color_skeleton
 from ._edges import read_edges, read_names, read_parents
-from ._files import read_file
-from ._matrix import compact, is_strictly_upper, read_binary_matrix, split_frame
+from ._files import naming, read_file
+from ._matrix import compact, read_adjacency
 from ._networkx import from_digraph, to_digraph
 from ._plot import draw
 from ._reach import ancestors_within
@@ -61,16 +62,7 @@ class Graph:
     _hash: int | None
 
     def __init__(self, nodes: Sequence[Hashable], matrix: Any) -> None:
-        names = read_names(nodes)
-        parents = read_binary_matrix(matrix, "matrix")
-        rows, columns = parents.shape
-        if rows != columns:
-            raise GraphError(
-                f"matrix has shape {rows} x {columns}, expected a square one: a row and a column per node."
-            )
-        if rows != len(names):
-            raise GraphError(f"got {len(names)} names for a {rows} x {rows} matrix, expected one name per row.")
-        self._fill(names, parents)
+        self._fill(*read_adjacency(matrix, read_names(nodes), "row_is_child"))
 
     def _fill(
         self, nodes: tuple[Hashable, ...], parents: sp.csr_array, levels: NDArray[np.int64] | None = None
@@ -129,7 +121,7 @@ class Graph:
 
     @classmethod
     def from_networkx(cls, graph: nx.DiGraph) -> Graph:
-        """Build a graph from a `networkx.DiGraph`, its nodes in the same order.
+        """Build a graph from a `networkx.DiGraph`, its nodes in the same order; parallel edges count once.
 
         Examples:
             >>> import networkx as nx
@@ -154,27 +146,7 @@ class Graph:
             >>> Graph.from_adjacency([[0, 0], [1, 0]]).edges
             (('x0', 'x1'),)
         """
-        if orientation not in (None, "row_is_child", "row_is_parent"):
-            raise GraphError(
-                f"orientation is {orientation!r}, expected 'row_is_child' or 'row_is_parent'"
-                f"{suggest(orientation, ('row_is_child', 'row_is_parent'))}."
-            )
-        values, labels = split_frame(matrix)
-        csr = read_binary_matrix(values, "matrix")
-        if names is None and labels is None:
-            names = _default_names(csr.shape[0])
-        if orientation is None and csr.shape[0] == csr.shape[1] and is_strictly_upper(csr):
-            warnings.warn(
-                "the matrix is strictly upper triangular, and networkx writes row = parent, but here row i marks "
-                "the parents of node i. To say which is meant call "
-                "Graph.from_adjacency(matrix, orientation='row_is_child') or "
-                "Graph.from_adjacency(matrix, orientation='row_is_parent').",
-                GraphWarning,
-                stacklevel=2,
-            )
-        return cls(
-            read_names(labels if names is None else names, "names"), csr.T if orientation == "row_is_parent" else csr
-        )
+        return cls._of(*read_adjacency(matrix, names, orientation))
 
     @classmethod
     def from_text(cls, text: str) -> Graph:
@@ -201,11 +173,12 @@ class Graph:
             ...     Graph.read(file).edges
             (('a', 'b'),)
         """
-        found = read_file(path)
-        if isinstance(found, tuple):
-            nodes, edges = found
-            return cls.from_edges(edges, nodes)
-        return cls.from_adjacency(found)
+        with naming(path):
+            found = read_file(path)
+            if isinstance(found, tuple):
+                nodes, edges = found
+                return cls.from_edges(edges, nodes)
+            return cls._of(*read_adjacency(found))
 
     # -- what the graph says ------------------------------------------------------------------------------------------
 
@@ -217,9 +190,8 @@ class Graph:
     @property
     def edges(self) -> tuple[tuple[Hashable, Hashable], ...]:
         """All (parent, child) pairs, in node order of the parent, then of the child."""
-        tails = np.repeat(np.arange(len(self)), np.diff(self._children.indptr)).tolist()
         nodes = self._nodes
-        return tuple((nodes[i], nodes[j]) for i, j in zip(tails, self._children.indices.tolist(), strict=True))
+        return tuple((nodes[i], nodes[j]) for i, j in self._places())
 
     @property
     def edges_count(self) -> int:
@@ -244,8 +216,8 @@ class Graph:
     @property
     def generations(self) -> tuple[tuple[Hashable, ...], ...]:
         """Names by generation: first the roots, then those whose last parent is in the generation before."""
-        bounds = np.cumsum(np.bincount(self._levels)).tolist() if len(self) else []
-        return tuple(self.order[a:b] for a, b in zip([0, *bounds], bounds, strict=False))
+        order, bounds = self.order, np.cumsum(np.bincount(self._levels)).tolist()
+        return tuple(order[a:b] for a, b in pairwise([0, *bounds]))
 
     def index(self, name: Hashable) -> int:
         """Return the column of a node.
@@ -258,7 +230,7 @@ class Graph:
             return self._index[name]
         except (KeyError, TypeError):
             raise GraphError(
-                f"no node is named {name!r}{suggest(name, self._nodes)}; the nodes are {shorten(self._nodes)}."
+                f"no node is named {show(name)}{suggest(name, self._nodes)}; the nodes are {shorten(self._nodes)}."
             ) from None
 
     def parents(self, name: Hashable) -> tuple[Hashable, ...]:
@@ -318,13 +290,11 @@ class Graph:
             >>> chain(4).power(2).parents("x3")
             ('x1', 'x2')
         """
-        if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1:
-            raise GraphError(
-                f"power got k={k!r}, expected a whole number of steps of at least 1: power(1) is the graph."
-            )
+        check_whole("power got k", k, least=1)
         return self._reach(int(k), max_edges, f"power({k})")
 
     def _reach(self, steps: int | None, max_edges: int, what: str) -> Graph:
+        check_number("max_edges", max_edges)
         if self.depth <= 1 or steps == 1:
             return self
         matrix, count = ancestors_within(self._parents, self._levels, steps, max_edges)
@@ -401,11 +371,14 @@ class Graph:
             >>> len(ax.patches)
             8
         """
-        rows = np.repeat(np.arange(len(self)), np.diff(self._children.indptr)).tolist()
-        edges = list(zip(rows, self._children.indices.tolist(), strict=True))
+        edges = list(self._places())
         return draw(self._nodes, edges, self._levels, ax=ax, direction=direction, labels=labels, colors=colors)
 
     # -- Python -------------------------------------------------------------------------------------------------------
+
+    def _places(self) -> Iterator[tuple[int, int]]:
+        tails = np.repeat(np.arange(len(self)), np.diff(self._children.indptr)).tolist()
+        return zip(tails, self._children.indices.tolist(), strict=True)
 
     def _names(self, places: Iterable[int]) -> tuple[Hashable, ...]:
         nodes = self._nodes
@@ -461,7 +434,3 @@ class Graph:
 def _row(matrix: sp.csr_array, row: int) -> list[int]:
     found: list[int] = matrix.indices[matrix.indptr[row] : matrix.indptr[row + 1]].tolist()
     return found
-
-
-def _default_names(count: int) -> tuple[str, ...]:
-    return tuple(f"x{i}" for i in range(count))

@@ -13,6 +13,7 @@ __all__ = ["lay_out"]
 
 _MOST_BENDS = 4000
 _SWEEPS = 12
+_WEIGHT_ALONE, _WEIGHT_NODE, _WEIGHT_BEND = 0.1, 1.0, 4.0  # bends weigh most, so that long edges run straight
 
 
 def lay_out(
@@ -50,8 +51,8 @@ def lay_out(
     for node, level in enumerate(layer_of):
         layers[level].append(node)
     count = len(layer_of)
-    long = sum(layer_of[b] - layer_of[a] - 1 for a, b in edges) <= _MOST_BENDS
-    paths = [[a, *_bends(a, b, layers, layer_of, room, bend), b] if long else [a, b] for a, b in edges]
+    bent = sum(layer_of[b] - layer_of[a] - 1 for a, b in edges) <= _MOST_BENDS
+    paths = [[a, *_bends(a, b, layers, layer_of, room, bend), b] if bent else [a, b] for a, b in edges]
     before: list[list[int]] = [[] for _ in layer_of]
     after: list[list[int]] = [[] for _ in layer_of]
     for path in paths:
@@ -119,14 +120,12 @@ def _place(
         order = range(len(layers)) if sweep % 2 == 0 else range(len(layers) - 1, -1, -1)
         for level in order:
             layer = layers[level]
-            wish = np.empty(len(layer))
-            weight = np.empty(len(layer))
+            wish, weight = places[layer], np.full(len(layer), _WEIGHT_ALONE)
             for k, node in enumerate(layer):
                 near = before[node] + after[node]
-                wish[k] = np.mean(places[near]) if near else places[node]
-                weight[k] = (
-                    0.1 if not near else 1.0 if node < count else 4.0
-                )  # long edges first, so that they run straight
+                if near:
+                    wish[k] = np.mean(places[near])
+                    weight[k] = _WEIGHT_NODE if node < count else _WEIGHT_BEND
             fitted = isotonic_regression(wish - offsets[level], weights=weight).x
             places[layer] = fitted + offsets[level]
     return places

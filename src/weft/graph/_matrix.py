@@ -2,16 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from .._errors import GraphError, shorten
+from .._errors import GraphError, GraphWarning, shorten
+from ._arguments import check_word
+from ._edges import read_names
 
-__all__ = ["compact", "is_frame", "is_strictly_upper", "read_binary_matrix", "split_frame"]
+__all__ = ["compact", "is_frame", "is_matrix", "read_adjacency", "read_binary_matrix"]
+
+
+def read_adjacency(
+    matrix: Any, names: Any = None, orientation: Any = None
+) -> tuple[tuple[Hashable, ...], sp.csr_array]:
+    """Read a square 0/1 matrix into names and a boolean CSR array whose rows are children."""
+    if orientation is not None:
+        check_word("orientation", orientation, "row_is_child", "row_is_parent")
+    values, labels = _split_frame(matrix)
+    parents = read_binary_matrix(values, "matrix")
+    rows, columns = parents.shape
+    if rows != columns:
+        raise GraphError(f"matrix has shape {rows} x {columns}, expected a square one: a row and a column per node.")
+    given = labels if names is None else names
+    nodes = tuple(f"x{i}" for i in range(rows)) if given is None else read_names(given, "names")
+    if len(nodes) != rows:
+        raise GraphError(f"got {len(nodes)} names for a {rows} x {rows} matrix, expected one name per row.")
+    if labels is not None and nodes != labels and set(nodes) == set(labels):
+        raise GraphError(
+            f"names has the columns {shorten(labels, 5)} of the table in another order, which would rename the nodes; "
+            f"to reorder them call Graph.from_adjacency(table.loc[names, names])."
+        )
+    if orientation is None and _is_strictly_upper(parents):
+        warnings.warn(
+            "the matrix is strictly upper triangular, and networkx writes row = parent, but here row i marks the "
+            "parents of node i. To say which is meant call Graph.from_adjacency(matrix, orientation='row_is_child') "
+            "or Graph.from_adjacency(matrix, orientation='row_is_parent').",
+            GraphWarning,
+            stacklevel=3,
+        )
+    return nodes, parents.T.tocsr() if orientation == "row_is_parent" else parents
 
 
 def read_binary_matrix(matrix: Any, what: str = "structure") -> sp.csr_array:
@@ -26,13 +60,17 @@ def read_binary_matrix(matrix: Any, what: str = "structure") -> sp.csr_array:
         >>> read_binary_matrix([[0, 0], [1, 0]]).nnz
         1
     """
-    if hasattr(matrix, "detach"):  # a tensor, without importing torch
-        matrix = _from_tensor(matrix)
+    if not is_matrix(matrix):
+        raise GraphError(
+            f"{what} is a {type(matrix).__name__}, expected a 0/1 matrix: a NumPy array, nested list, SciPy sparse "
+            f"matrix, torch tensor or pandas DataFrame."
+        )
+    if _is_tensor(matrix):
+        matrix = _from_tensor(matrix, what)
     if sp.issparse(matrix):
         if matrix.ndim != 2:
             raise GraphError(_not_two_dimensional(what, matrix.shape))
-        csr = sp.csr_array(matrix, copy=True)  # summing duplicates must not touch the caller's matrix
-        csr.sum_duplicates()
+        csr = _to_csr(matrix, what)
         values = csr.data
         if values.dtype.kind not in "biuf":
             raise GraphError(_not_numbers(what, values.dtype))
@@ -52,31 +90,56 @@ def read_binary_matrix(matrix: Any, what: str = "structure") -> sp.csr_array:
     return csr
 
 
+def is_matrix(value: Any) -> bool:
+    """Tell whether a value is of a type that may hold a matrix."""
+    listed = isinstance(value, (Sequence, np.ndarray)) and not isinstance(value, (str, bytes))
+    return listed or sp.issparse(value) or hasattr(value, "__array__")  # the last are tables and tensors
+
+
 def is_frame(matrix: Any) -> bool:
     """Tell whether a matrix carries names, as a pandas DataFrame does."""
     return hasattr(matrix, "columns") and hasattr(matrix, "index") and hasattr(matrix, "to_numpy")
 
 
-def _from_tensor(tensor: Any) -> Any:
+def _is_tensor(matrix: Any) -> bool:
+    return hasattr(matrix, "detach")  # without importing torch
+
+
+def _from_tensor(tensor: Any, what: str) -> Any:
+    if tensor.is_complex():
+        raise GraphError(_not_numbers(what, tensor.dtype))
+    if tensor.is_meta:
+        raise GraphError(f"{what} is a tensor on the device `meta`, which has no values; make it with device='cpu'.")
     tensor = tensor.detach().cpu()
+    if tensor.is_floating_point():
+        tensor = tensor.double()  # NumPy has no bfloat16
     if "strided" in str(tensor.layout):
         return tensor.numpy()
     tensor = tensor.to_sparse_coo().coalesce()
     return sp.coo_array((tensor.values().numpy(), tensor.indices().numpy()), shape=tuple(tensor.shape))
 
 
+def _to_csr(matrix: Any, what: str) -> sp.csr_array:
+    matrix = matrix.copy()  # summing duplicates must not touch the caller's matrix
+    try:
+        if hasattr(matrix, "check_format"):
+            matrix.check_format(full_check=True)  # SciPy's routines trust the indices, even those read from a file
+    except ValueError as error:
+        raise GraphError(f"{what} is not a valid sparse matrix: {error}.") from error
+    csr = sp.csr_array(matrix)
+    csr.sum_duplicates()
+    return csr
+
+
 def _as_numbers(matrix: Any, what: str) -> NDArray[Any]:
-    listed = isinstance(matrix, (Sequence, np.ndarray)) or hasattr(matrix, "__array__")
-    if not listed or isinstance(matrix, (str, bytes)):
-        raise GraphError(
-            f"{what} is a {type(matrix).__name__}, expected a weft.Graph, a networkx.DiGraph or a 0/1 matrix."
-        )
     try:
         values = np.asarray(matrix)
         if values.dtype == object:  # columns of several types, say bool and int: let NumPy find the common one
             values = np.asarray(values.tolist())
     except ValueError as error:
-        raise GraphError(f"{what} is not a matrix: {error}.") from error
+        raise GraphError(
+            f"{what} is no matrix, expected rows of the same length that hold only 0 and 1: {error}"
+        ) from error
     if values.size == 0 and values.ndim == 1 and not isinstance(matrix, np.ndarray):
         values = values.reshape(0, 0)  # [] is how a list writes the 0 x 0 matrix
     if values.dtype.kind not in "biuf":
@@ -92,16 +155,16 @@ def _not_two_dimensional(what: str, shape: tuple[int, ...]) -> str:
     return f"{what} has shape {shape}, expected a matrix of two dimensions: row i marks what output i may depend on."
 
 
-def split_frame(matrix: Any) -> tuple[Any, list[Any] | None]:
+def _split_frame(matrix: Any) -> tuple[Any, tuple[Hashable, ...] | None]:
     """Part a square DataFrame into values, its rows in the order of its columns, and names; pass others through."""
     if not is_frame(matrix):
         return matrix, None
-    columns, index = list(matrix.columns), list(matrix.index)
+    columns, index = read_names(matrix.columns, "columns"), list(matrix.index)
     values = matrix.to_numpy()
-    if index == columns or index == list(range(len(columns))):  # the second: a table made without index=
-        return values, columns
     place = {name: row for row, name in enumerate(index)}
-    if len(place) != len(index) or len(index) != len(columns) or any(name not in place for name in columns):
+    if not len(place) == len(index) == len(columns) or any(name not in place for name in columns):
+        if index == list(range(len(columns))):  # a table made without index=
+            return values, columns
         raise GraphError(
             f"the table has rows {shorten(index, 5)} and columns {shorten(columns, 5)}, expected the same names in "
             f"both: DataFrame(matrix, index=names, columns=names)."
@@ -109,7 +172,7 @@ def split_frame(matrix: Any) -> tuple[Any, list[Any] | None]:
     return values[[place[name] for name in columns]], columns
 
 
-def is_strictly_upper(matrix: sp.csr_array) -> bool:
+def _is_strictly_upper(matrix: sp.csr_array) -> bool:
     """Tell whether a square CSR array has entries, all of them above the diagonal."""
     rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
     return matrix.nnz > 0 and bool((matrix.indices > rows).all())

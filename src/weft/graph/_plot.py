@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._errors import GraphError, suggest
+from .._errors import GraphError, show, suggest
+from ._arguments import check_word
 from ._layout import lay_out
 
 __all__ = ["draw"]
@@ -18,6 +19,7 @@ _FILL, _EDGE, _INK, _ARROW = "#e8eff7", "#4b6a8f", "#1c2b3a", "#8496aa"
 _FONT, _HEIGHT, _GAP = 10.0, 22.0, 14.0  # in points, which are the units of the axes
 _DOT = 9.0
 _MOST_LABELS, _MOST_ARROWS = 80, 1500
+_MOST_NODES, _MOST_EDGES = 2000, 20_000
 _LONGEST_NAME = 24
 
 
@@ -32,16 +34,23 @@ def draw(
     colors: Mapping[Hashable, Any] | None,
 ) -> Any:
     """Draw nodes by generation, and (parent, child) pairs of their numbers, on matplotlib axes."""
+    from matplotlib.axes import Axes
     from matplotlib.patches import FancyBboxPatch, PathPatch
+    from matplotlib.transforms import Affine2D
 
-    if direction not in ("right", "down"):
+    check_word("direction", direction, "right", "down")
+    if labels is not None and not isinstance(labels, bool):
         raise GraphError(
-            f"direction is {direction!r}, expected 'right' or 'down'{suggest(direction, ('right', 'down'))}."
+            f"labels={show(labels)}, expected True, False or None, which writes the names of small graphs."
         )
-    colors = {} if colors is None else colors
-    for name in colors:
-        if name not in nodes:
-            raise GraphError(f"colors names {name!r}, which is not a node{suggest(name, nodes)}.")
+    if ax is not None and not isinstance(ax, Axes):
+        raise GraphError(f"ax={show(ax)}, expected matplotlib axes: figure, ax = matplotlib.pyplot.subplots().")
+    if len(nodes) > _MOST_NODES or len(edges) > _MOST_EDGES:
+        raise GraphError(
+            f"got {len(nodes):,} nodes and {len(edges):,} edges, expected at most {_MOST_NODES:,} and {_MOST_EDGES:,} "
+            f"in a picture; plot a part, Graph.from_networkx(graph.to_networkx().subgraph(names)).plot()."
+        )
+    colors = _read_colors(colors, nodes)
     shown = len(nodes) <= _MOST_LABELS if labels is None else labels
     right = direction == "right"
     letters = [_letters(str(name)) for name in nodes] if shown else []
@@ -55,13 +64,13 @@ def draw(
     depth = _depths(levels, edges, places, along, right)
     centres = np.stack([depth[levels], places], axis=1)
     routes = _routes(edges, centres, along / 2, across / 2, bends, depth)
-    turn = (lambda xy: xy * [1, -1]) if right else (lambda xy: xy[:, ::-1] * [1, -1])
-    centres = turn(centres)
+    centres = _turn(centres, right)
+    routes = [_turn(route, right) for route in routes]
 
     half = np.stack([widths, heights], axis=1) / 2
-    ax = _frame(ax, centres - half, centres + half, [turn(route) for route in routes])
+    ax = _frame(ax, centres - half, centres + half, routes)
     scale = _scale(ax)
-    _draw_arrows(ax, [turn(route) for route in routes], right=right, scale=scale)
+    _draw_arrows(ax, routes, right=right, scale=scale)
     for k, name in enumerate(nodes):
         x, y = centres[k] - half[k]
         style = f"round,pad=0,rounding_size={heights[k] * 0.36 if shown else heights[k] / 2}"
@@ -80,19 +89,41 @@ def draw(
         if shown:
             box = letters[k].get_extents()
             shift = centres[k] - [(box.x0 + box.x1) / 2, _FONT * 0.36]
-            path = letters[k].deepcopy()
-            path.vertices = path.vertices + shift
-            ax.add_patch(PathPatch(path, fc=_INK, lw=0, zorder=4))
+            ax.add_patch(PathPatch(letters[k].transformed(Affine2D().translate(*shift)), fc=_INK, lw=0, zorder=4))
     return ax
+
+
+def _read_colors(colors: Any, nodes: Sequence[Hashable]) -> Mapping[Hashable, Any]:
+    from matplotlib.colors import is_color_like
+
+    if colors is None:
+        return {}
+    if not isinstance(colors, Mapping):
+        raise GraphError(f"colors={show(colors)}, expected a mapping from names to colors: colors={{name: 'gold'}}.")
+    known = set(nodes)
+    for name, color in colors.items():
+        if name not in known:
+            raise GraphError(f"colors names {show(name)}, which is not a node{suggest(name, nodes)}.")
+        if not is_color_like(color):
+            raise GraphError(f"the color of {show(name)} is {show(color)}, expected a matplotlib color such as 'gold'.")
+    return colors
 
 
 def _letters(name: str) -> Any:
     from matplotlib.textpath import TextPath
 
     name = " ".join(name.split())
+    if not name or not name.isprintable():
+        name = repr(name)  # something to see
     if len(name) > _LONGEST_NAME:
         name = name[: _LONGEST_NAME - 1] + "…"
-    return TextPath((0, 0), name.replace("$", r"\$") or " ", size=_FONT)
+    return TextPath((0, 0), name.replace("$", r"\$"), size=_FONT)
+
+
+def _turn(points: NDArray[np.float64], right: bool) -> NDArray[np.float64]:  # noqa: FBT001
+    # From (along, across) to the axes, where y points upwards.
+    turned: NDArray[np.float64] = (points if right else points[:, ::-1]) * [1.0, -1.0]
+    return turned
 
 
 def _depths(

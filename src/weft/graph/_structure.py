@@ -10,8 +10,9 @@ import networkx as nx
 import numpy as np
 import scipy.sparse as sp
 
+from .._errors import GraphError, show
 from ._graph import Graph
-from ._matrix import is_frame, read_binary_matrix
+from ._matrix import is_frame, is_matrix, read_binary_matrix
 from ._networkx import from_digraph
 
 __all__ = ["Structure", "StructureLike"]
@@ -44,6 +45,14 @@ class Structure:
     inputs: tuple[Hashable, ...]
     graph: Graph | None = field(default=None, repr=False)
 
+    def __post_init__(self) -> None:
+        matrix, shape = self.matrix, (len(self.outputs), len(self.inputs))
+        if not (isinstance(matrix, sp.csr_array) and matrix.dtype == bool and matrix.shape == shape):
+            raise GraphError(
+                f"matrix is {show(matrix)}, expected a boolean csr_array with a row for each of {shape[0]} outputs and "
+                f"a column for each of {shape[1]} inputs; to read any other matrix call Structure.of(matrix)."
+            )
+
     @classmethod
     def of(cls, structure: StructureLike) -> Structure:
         """Read a graph, a `networkx.DiGraph`, a matrix (dense, sparse or pandas) or a structure."""
@@ -54,6 +63,10 @@ class Structure:
         if isinstance(structure, nx.Graph):
             nodes, matrix = from_digraph(structure)
             return cls(matrix, nodes, nodes)
+        if not is_matrix(structure):
+            raise GraphError(
+                f"structure is a {type(structure).__name__}, expected a weft.Graph, a networkx.DiGraph or a 0/1 matrix."
+            )
         matrix = read_binary_matrix(structure)
         rows, columns = matrix.shape
         if is_frame(structure):

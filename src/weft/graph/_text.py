@@ -23,8 +23,14 @@ _FORMATS = (
     "(one `parent,child` per line)"
 )
 _COMMENT = re.compile(r"(?:\s+|//[^\n]*|/\*.*?\*/|#[^\n]*)*", re.DOTALL)
-_BRACED = re.compile(r'(?:strict\s+)?(?:digraph|graph|dag|pdag|mag|pag)\b\s*(?:"(?:\\.|[^"\\])*"|[\w.]+)?\s*\{', re.I)
-_GML = re.compile(r"^\s*graph\s*\[", re.MULTILINE)
+_BRACED = re.compile(
+    r"""(?:strict\s+)?(?:digraph|graph|dag|pdag|mag|pag)\b\s*(?:(?:"(?:\\.|[^"\\])*"|[^\s,;"{]+)\s*)?\{""",
+    re.IGNORECASE,
+)
+_GML = re.compile(r"^[ \t]*graph\s*\[", re.MULTILINE)
+_QUOTED = re.compile(r'"[^"]*"')
+_HASH = re.compile(r"^[ \t]*#.*", re.MULTILINE)
+_SEPARATORS = ",;\t"
 _HEADERS = (("from", "to"), ("source", "target"), ("parent", "child"), ("cause", "effect"))
 
 
@@ -44,58 +50,73 @@ def _sniff(text: str) -> Callable[[str], Listing]:
         return read_dot
     if _GML.search(text):
         return read_gml
-    line = text.strip().splitlines()[0]
-    bare = re.sub(r'"[^"]*"', "", text)
-    if "->" not in bare and any(sign in bare for sign in ",;\t"):
+    if _is_table(_QUOTED.sub("", text)):
         return read_csv
     raise GraphError(
-        f"cannot tell the format of a text that begins {line[:40]!r}, expected {_FORMATS}; to read a file call "
+        f"cannot tell the format of a text that begins {_first_line(text)!r}, expected {_FORMATS}; to read a file call "
         f"Graph.read(path)."
     )
 
 
 def read_gml(text: str) -> Listing:
-    """Read GML, the labels as names."""
-    label = "label" if re.search(r"\blabel\b", text) else "id"
+    """Read GML, the labels as names, or the ids of nodes without a label."""
     try:
-        graph = nx.parse_gml(text, label=label)
-    except (nx.NetworkXError, ValueError) as error:
+        graph = nx.parse_gml(text, label=None)
+    except Exception as error:  # networkx meets malformed GML with errors of any kind
         raise GraphError(f"the GML cannot be read: {error}.") from error
     if not graph.is_directed():
         raise GraphError("the GML graph is undirected, expected `directed 1` in its graph [ ... ] block.")
-    return [str(name) for name in graph.nodes], [(str(parent), str(child)) for parent, child in graph.edges()]
+    names = {node: str(data.get("label", node)) for node, data in graph.nodes(data=True)}
+    return list(names.values()), [(names[parent], names[child]) for parent, child in graph.edges()]
 
 
 def read_csv(text: str) -> Listing:
     """Read a table with one edge a row, separated by commas, semicolons or tabs, with or without a header."""
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=_separator(text), skipinitialspace=True, strict=True)
-    header: tuple[int, int] | None = None
+    bare = _QUOTED.sub("", text)
+    if not _is_table(bare):
+        raise GraphError(
+            f"a text that begins {_first_line(text)!r} is no table of edges, expected one `parent,child` per line, "
+            f"separated by a comma, a semicolon or a tab, and a name with `->` in quotes."
+        )
+    if comment := _HASH.search(bare):
+        raise GraphError(
+            f"the line {comment.group()[:40]!r} begins with `#`, but a table of edges has no comments; remove it, or "
+            f"put the name in quotes."
+        )
+    rows = _read_rows(text, _separator(bare))
+    header = _find_header(rows[0][1]) if rows else None
+    parent, child = header or (0, 1)
+    width = len(rows[0][1]) if header else 2
     names: dict[Hashable, None] = {}
     edges: list[tuple[Hashable, Hashable]] = []
-    begun = False
-    try:
-        for cells in reader:
-            row = [cell.strip() for cell in cells]
-            if not any(row):
-                continue
-            if not begun:
-                begun = True
-                header = _find_header(row)
-                if header is not None:
-                    continue
-            ends = _pick(row, header, reader.line_num)
-            reversed_columns = header is not None and header[0] > header[1]
-            names.update(dict.fromkeys(ends[::-1] if reversed_columns else ends))
-            if len(ends) == 2:
-                edges.append((ends[0], ends[1]))
-    except csv.Error as error:
-        raise GraphError(f"line {reader.line_num}: {error}.") from error
+    for line, row in rows[1:] if header else rows:
+        if any(row[width:]):
+            wanted = f"the {width} of the header" if header else "a parent and a child; name the two in a header"
+            raise GraphError(f"line {line}: got {len(row)} columns, expected {wanted}.")
+        row += [""] * (width - len(row))
+        named = [row[place] for place in sorted((parent, child)) if row[place]]
+        names.update(dict.fromkeys(named))
+        if len(named) == 2:
+            edges.append((row[parent], row[child]))
     return list(names), edges
 
 
-def _separator(text: str) -> str:
-    bare = re.sub(r'"[^"]*"', "", text)
-    line = next((line for line in bare.splitlines() if any(sign in line for sign in ",;\t")), "")
+def _read_rows(text: str, separator: str) -> list[tuple[int, list[str]]]:
+    # The rows with any entry, and the number of the line that each ends on.
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True, strict=True)
+    try:
+        rows = [(reader.line_num, [cell.strip() for cell in cells]) for cells in reader]
+    except csv.Error as error:
+        raise GraphError(f"line {reader.line_num}: {error}.") from error
+    return [(line, row) for line, row in rows if any(row)]
+
+
+def _is_table(bare: str) -> bool:
+    return "->" not in bare and any(sign in bare for sign in _SEPARATORS)
+
+
+def _separator(bare: str) -> str:
+    line = next(line for line in bare.splitlines() if any(sign in line for sign in _SEPARATORS))
     return "\t" if "\t" in line else max(",;", key=line.count)
 
 
@@ -107,16 +128,5 @@ def _find_header(row: list[str]) -> tuple[int, int] | None:
     return None
 
 
-def _pick(row: list[str], header: tuple[int, int] | None, line: int) -> list[str]:
-    if header is None:
-        if len(row) > 2:
-            raise GraphError(
-                f"line {line}: got {len(row)} columns, expected a parent and a child; name the two in a header "
-                f"(parent,child), or for a matrix call Graph.from_adjacency."
-            )
-        cells = row
-    else:
-        if len(row) <= max(header):
-            row = row + [""] * (max(header) + 1 - len(row))
-        cells = [row[header[0]], row[header[1]]]
-    return [cell for cell in cells if cell]
+def _first_line(text: str) -> str:
+    return text.strip().splitlines()[0][:40]
