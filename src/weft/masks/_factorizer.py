@@ -1,0 +1,51 @@
+"""What a factorizer is: a structure and widths in, the masks of every layer out."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import scipy.sparse as sp
+
+from ..graph import Structure
+
+__all__ = ["Factorizer", "Solution"]
+
+
+@dataclass(frozen=True)
+class Solution:
+    """The masks a factorizer found, and what it can prove of them.
+
+    Args:
+        masks: Boolean CSR arrays, inputs first: (h1, inputs), (h2, h1), …, (outputs, hL).
+        objective: What each hidden layer reached; empty for a factorizer that has no objective of its own.
+        bound: What no choice of this layer can exceed, given the layers before it.
+        optimal: Whether the objective was proven to reach the bound.
+    """
+
+    masks: tuple[sp.csr_array, ...]
+    objective: tuple[float, ...] = ()
+    bound: tuple[float, ...] = ()
+    optimal: tuple[bool, ...] = ()
+
+
+class Factorizer(ABC):
+    """A way to turn a structure into binary masks whose product has exactly its support.
+
+    Subclass it, give it a ``name``, and register it in ``weft.masks.FACTORIZERS``; `weft.factorize` then checks every
+    edge end to end, so a factorizer need not.
+    """
+
+    name: ClassVar[str]
+    may_lose: ClassVar[bool] = False
+    """Whether losing edges is in the nature of the method; `weft.factorize` refuses a loss from any other."""
+
+    @abstractmethod
+    def solve(self, structure: Structure, widths: Sequence[int]) -> Solution:
+        """Return the masks for hidden layers of these widths."""
+
+    @abstractmethod
+    def least_width(self, structure: Structure) -> int:
+        """Return the least width at which layers, all of this width, carry every edge."""

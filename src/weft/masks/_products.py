@@ -1,0 +1,68 @@
+"""Products of 0/1 masks: who is reached, and by how many paths."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from .._errors import FactorizationError
+from ..graph import read_binary_matrix
+
+__all__ = ["multiply", "reach", "select", "support"]
+
+DENSE_ENTRIES = 2**27
+"""Largest dense operand or result, in entries, that a product may build for speed (512 MB in float32)."""
+
+SPARSE_PENALTY = 30
+"""How many dense multiply-adds cost as much as one sparse one (measured 20 to 60 on two cores)."""
+
+
+def multiply(left: sp.csr_array, right: sp.csr_array, dtype: type = np.float32) -> sp.csr_array:
+    """Multiply two sparse matrices in floating point, through dense BLAS where they are dense enough for it to win."""
+    (rows, inner), columns = left.shape, right.shape[1]
+    sparse_work = int(np.diff(left.tocsc().indptr).astype(np.int64) @ np.diff(right.indptr).astype(np.int64))
+    fits = max(rows * inner, inner * columns, rows * columns) <= DENSE_ENTRIES
+    if fits and rows * inner * columns < SPARSE_PENALTY * sparse_work:
+        return sp.csr_array(left.toarray().astype(dtype) @ right.toarray().astype(dtype))
+    return sp.csr_array(left.astype(dtype) @ right.astype(dtype))
+
+
+def support(matrix: sp.csr_array) -> sp.csr_array:
+    """Return the boolean matrix of the non-zero entries, its indices sorted."""
+    out = sp.csr_array((matrix.data != 0, matrix.indices, matrix.indptr), shape=matrix.shape, copy=True)
+    out.eliminate_zeros()
+    out.sort_indices()
+    return out
+
+
+def reach(masks: Iterable[Any]) -> sp.csr_array:
+    """Tell which input reaches which output through 0/1 masks, dense or sparse, given inputs first.
+
+    Each product is reduced to its support before the next, so no count can overflow.
+
+    Examples:
+        >>> reach([[[1, 0], [0, 0]], [[1, 1], [0, 1], [1, 0]]]).toarray().astype(int).tolist()
+        [[1, 0], [0, 0], [1, 0]]
+    """
+    read = [read_binary_matrix(mask, f"mask {number}") for number, mask in enumerate(masks, start=1)]
+    if not read:
+        raise FactorizationError("got no masks, expected at least one: [inputs to outputs].")
+    reached = read[0]
+    for number, mask in enumerate(read[1:], start=2):
+        if mask.shape[1] != reached.shape[0]:
+            raise FactorizationError(
+                f"mask {number} reads {mask.shape[1]} units, but mask {number - 1} gives {reached.shape[0]}; give the "
+                f"masks inputs first, each as (units above, units below)."
+            )
+        reached = support(multiply(mask, reached))
+    return reached
+
+
+def select(matrix: sp.csr_array, rows: np.ndarray, columns: np.ndarray) -> sp.csr_array:
+    """Take rows and columns, both with repetitions, of a sparse matrix."""
+    out = sp.csr_array(matrix[rows][:, columns])
+    out.sort_indices()
+    return out
