@@ -1,0 +1,207 @@
+"""One masked linear layer, executed densely or by blocks; both hold the same weights in their own arrangement."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from torch import Tensor, nn
+
+from ._plan import BlockPlan, Bucket
+
+__all__ = ["BlockLinear", "MaskedLinear", "Skip", "StructuredLinear", "run_blocks", "skip_places"]
+
+
+class StructuredLinear(nn.Module, ABC):
+    """A linear layer that reads only what its mask keeps.
+
+    It maps (inputs, batch) to (units, batch): with a feature to a row, the inputs of a block are whole rows of memory.
+    The weights in CSR order of the mask are the common language of all executions.
+    """
+
+    weight: nn.Parameter
+    bias: nn.Parameter | None
+    order: np.ndarray
+    """The original number of the unit at each place of the output."""
+
+    def __init__(
+        self,
+        mask: sp.csr_array,
+        stored: tuple[int, ...],
+        *,
+        bias: bool,
+        device: torch.device | str | None,
+        dtype: torch.dtype | None,
+    ) -> None:
+        super().__init__()
+        units, self.inputs = mask.shape
+        self.weight = nn.Parameter(torch.zeros(stored, device=device, dtype=dtype))
+        self.bias = nn.Parameter(torch.zeros((units,), device=device, dtype=dtype)) if bias else None
+
+    @abstractmethod
+    def read(self) -> tuple[Tensor, Tensor | None]:
+        """Return the weights in CSR order and the biases in unit order."""
+
+    @abstractmethod
+    def write(self, weights: Tensor, bias: Tensor | None) -> None:
+        """Set the weights from CSR order and the biases from unit order."""
+
+
+class MaskedLinear(StructuredLinear):
+    """A linear layer whose full weight is multiplied by the mask: best where the mask is dense.
+
+    Args:
+        mask: Boolean CSR array (units, inputs) with sorted indices.
+        bias: Whether each unit has a bias.
+        device: Device of the parameters.
+        dtype: Type of the parameters.
+    """
+
+    mask: Tensor
+
+    def __init__(
+        self,
+        mask: sp.csr_array,
+        *,
+        bias: bool = True,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__(mask, mask.shape, bias=bias, device=device, dtype=dtype)
+        self.order = np.arange(mask.shape[0])
+        self.register_buffer("mask", torch.from_numpy(mask.toarray()).to(self.weight.device), persistent=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map (inputs, batch) to (units, batch)."""
+        weight = self.weight * self.mask
+        return weight @ x if self.bias is None else torch.addmm(self.bias.unsqueeze(1), weight, x)
+
+    def read(self) -> tuple[Tensor, Tensor | None]:
+        """Return the weights in CSR order and the biases in unit order."""
+        return self.weight[self.mask], self.bias
+
+    @torch.no_grad()
+    def write(self, weights: Tensor, bias: Tensor | None) -> None:
+        """Set the weights from CSR order and the biases from unit order."""
+        self.weight.zero_()[self.mask] = weights.to(self.weight)
+        if self.bias is not None and bias is not None:
+            self.bias.copy_(bias)
+
+    def extra_repr(self) -> str:
+        """Show the size and what the mask keeps."""
+        units, inputs = self.weight.shape
+        kept = int(self.mask.sum())
+        return f"{inputs} -> {units}, {kept:,} of {units * inputs:,} weights, bias={self.bias is not None}"
+
+
+class BlockLinear(StructuredLinear):
+    """A linear layer that stores and multiplies only what its mask keeps, block by block.
+
+    It gives its units in the order of its plan. Everything is made of differentiable gathers and batched products, so
+    every transformation of PyTorch applies.
+
+    Args:
+        mask: Boolean CSR array (units, inputs) with sorted indices.
+        below: The order in which the inputs come.
+        bias: Whether each unit has a bias.
+        device: Device of the parameters.
+        dtype: Type of the parameters.
+    """
+
+    gather: Tensor
+
+    def __init__(
+        self,
+        mask: sp.csr_array,
+        below: np.ndarray,
+        *,
+        bias: bool = True,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__(mask, (mask.nnz,), bias=bias, device=device, dtype=dtype)
+        self.plan = BlockPlan.of(mask, below)
+        self.order = self.plan.order
+        self.register_buffer("gather", torch.from_numpy(self.plan.gather).to(self.weight.device), persistent=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map (inputs, batch) to (units, batch)."""
+        pieces = list(run_blocks(x, self.weight, self.bias, self.gather, self.plan.buckets))
+        if not pieces:
+            return x.new_zeros(0, x.shape[1])
+        return pieces[0] if len(pieces) == 1 else torch.cat(pieces)
+
+    def read(self) -> tuple[Tensor, Tensor | None]:
+        """Return the weights in CSR order and the biases in unit order."""
+        bias = None if self.bias is None else self.bias[torch.from_numpy(np.argsort(self.order))]
+        return self.weight[torch.from_numpy(np.argsort(self.plan.entries))], bias
+
+    @torch.no_grad()
+    def write(self, weights: Tensor, bias: Tensor | None) -> None:
+        """Set the weights from CSR order and the biases from unit order."""
+        self.weight.copy_(weights.to(self.weight)[torch.from_numpy(self.plan.entries)])
+        if self.bias is not None and bias is not None:
+            self.bias.copy_(bias.to(self.bias)[torch.from_numpy(self.order)])
+
+    def extra_repr(self) -> str:
+        """Show the size and how the mask is cut."""
+        blocks = sum(bucket.blocks for bucket in self.plan.buckets)
+        return (
+            f"{self.inputs} -> {len(self.order)}, {self.weight.numel():,} weights in {blocks:,} blocks of "
+            f"{len(self.plan.buckets)} shapes, bias={self.bias is not None}"
+        )
+
+
+def run_blocks(
+    x: Tensor, weight: Tensor, bias: Tensor | None, gather: Tensor, buckets: tuple[Bucket, ...]
+) -> Iterator[Tensor]:
+    """Yield the units of each bucket, (rows, batch), from inputs (features, batch) and flat weights."""
+    batch = x.shape[1]
+    # One gather for all buckets: the backward pass of each would fill a gradient as large as x.
+    reads = x.index_select(0, gather).split_with_sizes([bucket.gathered for bucket in buckets])
+    weights = weight.split_with_sizes([bucket.weights for bucket in buckets])
+    sizes = [bucket.rows for bucket in buckets]
+    biases = [None] * len(buckets) if bias is None else bias.split_with_sizes(sizes)
+    for bucket, read, w, b in zip(buckets, reads, weights, biases, strict=True):
+        if bucket.inputs == 0:
+            # Contiguous, because an activation may work in place.
+            yield (x.new_zeros(bucket.rows, 1) if b is None else b.unsqueeze(1)).expand(bucket.rows, batch).contiguous()
+            continue
+        read = read.view(bucket.blocks, bucket.inputs, batch)
+        w = w.view(bucket.blocks, bucket.units, bucket.inputs)
+        out = torch.bmm(w, read) if b is None else torch.baddbmm(b.view(bucket.blocks, bucket.units, 1), w, read)
+        yield out.view(bucket.rows, batch)
+
+
+class Skip(nn.Module):
+    """What a residual layer adds to itself: the unit of its own number below, wherever its mask lets it read that.
+
+    Args:
+        mask: Boolean CSR array (units, units below), square.
+        order: The order of the units.
+        below: The order of the units below.
+        device: Device of the buffers.
+    """
+
+    places: Tensor
+    allowed: Tensor
+
+    def __init__(
+        self, mask: sp.csr_array, order: np.ndarray, below: np.ndarray, device: torch.device | str | None = None
+    ) -> None:
+        super().__init__()
+        places, allowed = skip_places(mask, order, below)
+        self.register_buffer("places", torch.from_numpy(places).to(device), persistent=False)
+        self.register_buffer("allowed", torch.from_numpy(allowed).to(device), persistent=False)
+
+    def forward(self, below: Tensor) -> Tensor:
+        """Map the units below, (units, batch), to what is added."""
+        return below.index_select(0, self.places) * self.allowed.unsqueeze(1)
+
+
+def skip_places(mask: sp.csr_array, order: np.ndarray, below: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return where each unit finds the unit of its own number below, and whether its mask reads that one."""
+    return np.argsort(below)[order], mask.diagonal()[order]
