@@ -1,0 +1,66 @@
+"""Does the time of a training step grow with the edges, up to a hundred thousand variables?
+
+Each size runs in a process of its own, so that the peak memory is its own.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import torch
+
+import weft
+from _common import alone, seconds_of, training_step, write
+
+
+def step(method: str, d: int, hubs: float, per_variable: int, batch: int) -> dict[str, Any]:
+    torch.manual_seed(0)
+    graph = weft.graph.random_dag(d, parents=3.0, hubs=hubs, seed=0)
+    start = time.perf_counter()
+    net = weft.StrNN(graph, (per_variable * d,) * 2, 2, factorization=method)
+    built = time.perf_counter() - start
+    seconds = seconds_of({"step": training_step(net, torch.randn(batch, d))}, rounds=7)["step"]
+    return {
+        "graph": "Zipf" if hubs else "uniform",
+        "method": method,
+        "variables": d,
+        "edges": graph.edges_count,
+        "units": 2 * per_variable * d,
+        "batch": batch,
+        "parameters": sum(p.numel() for p in net.parameters()),
+        "build_seconds": built,
+        "milliseconds": 1e3 * seconds,
+    }
+
+
+def main() -> None:
+    rows = []
+    for method, hubs in (("greedy", 0.0), ("grouped", 1.0)):
+        series = [alone(step, method, d, hubs, 8, 256) for d in (1000, 4000, 16_000)]
+        for row in series:
+            row["edges_ratio"] = row["edges"] / series[0]["edges"]
+            row["time_ratio"] = row["milliseconds"] / series[0]["milliseconds"]
+        rows += series
+    rows.append(alone(step, "greedy", 100_000, 0.0, 4, 64))
+    rows.append(alone(step, "grouped", 100_000, 1.0, 4, 64))
+    columns = {
+        "graph": "graph",
+        "method": "method",
+        "variables": "variables",
+        "edges": "edges",
+        "units": "hidden units",
+        "batch": "batch",
+        "parameters": "parameters",
+        "build_seconds": "building, s",
+        "milliseconds": "ms per step",
+        "edges_ratio": "times the edges",
+        "time_ratio": "times the time",
+        "peak_gib": "peak memory, GiB",
+    }
+    note = "Three parents drawn per node, two hidden layers, two outputs per variable, Adam; medians."
+    write("scaling", rows, columns, note)
+
+
+if __name__ == "__main__":
+    main()
