@@ -39,8 +39,6 @@ docs-images: $(PACKAGE)  ## Draw again the pictures that the documentation shows
 	$(BIN)/python examples/demo.py docs/img
 
 bench: $(TOOLS)  ## Run every benchmark, one after another; each writes to results/
-	$(INSTALL) --editable '.[bench]'
-	$(INSTALL) --no-deps strnn
 	@for script in benchmarks/[!_]*.py; do echo "== $$script"; $(BIN)/python "$$script" || exit 1; done
 
 format: $(TOOLS)  ## Format the code and mend what ruff can
@@ -64,4 +62,5 @@ $(PACKAGE): pyproject.toml constraints.txt | $(BIN)/python
 $(TOOLS): pyproject.toml constraints.txt | $(BIN)/python
 	@echo "Installing Weft and its tools into $(VENV); the first time takes some minutes."
 	$(INSTALL) --editable '.[dev,docs]'
+	$(INSTALL) --no-deps strnn
 	@touch $(PACKAGE) $@

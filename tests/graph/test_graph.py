@@ -3,6 +3,7 @@
 import copy
 import pickle
 import re
+from itertools import pairwise
 
 import networkx as nx
 import numpy as np
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from weft import Graph, GraphError
 
-SEEDED = settings(derandomize=True, database=None, deadline=None, max_examples=200)
+SEEDED = settings(derandomize=True, database=None, deadline=None, max_examples=75)
 DAGS = st.from_type(nx.DiGraph)
 
 
@@ -158,10 +159,8 @@ def test_repr_is_short(graph, text):
 )
 def test_an_unknown_name_gets_the_closest_one(asked, name, message):
     graph = Graph.from_edges([("dose", "marker")], nodes=["dose", "marker", "age"])
-    with pytest.raises(GraphError, match="^no node is named ") as error:
+    with pytest.raises(GraphError, match=f"^{re.escape(message)}$"):
         getattr(graph, asked)(name)
-    if name != ["dose"]:
-        assert str(error.value) == message
 
 
 def test_many_names_are_elided():
@@ -203,9 +202,9 @@ def test_a_cycle_that_is_printed_is_there(digraph, data):
         return
     first, last = data.draw(st.sampled_from(paths))
     digraph.add_edge(last, first)
-    with pytest.raises(GraphError, match="^cycle: ") as error:
+    with pytest.raises(GraphError, match=r"^cycle: ") as error:
         Graph.from_networkx(digraph)
     cycle = re.match(r"cycle: (.*)\. A Graph", str(error.value)).group(1).split(" -> ")
     assert cycle[0] == cycle[-1]
     assert len(set(cycle)) == len(cycle) - 1
-    assert all(digraph.has_edge(parent, child) for parent, child in zip(cycle, cycle[1:], strict=False))
+    assert all(digraph.has_edge(parent, child) for parent, child in pairwise(cycle))

@@ -1,7 +1,7 @@
 """What every method promises on every structure: nothing lost, nothing invented, and a proof that can be checked."""
 
 import pickle
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -49,9 +49,9 @@ OTHERS = {
     "random": weft.graph.random_dag(14, parents=2.0, seed=1),
     "hubs": weft.graph.random_dag(14, parents=3.0, hubs=1.5, seed=2),
     "dense random": weft.graph.random_sparse(9, threshold=0.3, seed=3),
-    "backwards": weft.Graph.from_edges([(f"x{i}", f"x{i - 1}") for i in range(6, 0, -1)] + [("x5", "x1")], nodes=[
-        f"x{i}" for i in range(7)
-    ]),
+    "backwards": weft.Graph.from_edges(
+        [(f"x{i}", f"x{i - 1}") for i in range(6, 0, -1)] + [("x5", "x1")], nodes=[f"x{i}" for i in range(7)]
+    ),
     "no edges": np.zeros((4, 4)),
     "no inputs": np.zeros((3, 0)),
     "no outputs": np.zeros((0, 3)),
@@ -262,7 +262,7 @@ def test_no_hidden_layer_is_the_structure_itself(method):
 @given(st.data())
 def test_reach_is_a_walk_over_kept_weights(data):
     sizes = data.draw(st.lists(st.integers(0, 5), min_size=2, max_size=5))
-    masks = [data.draw(arrays(bool, (above, below))) for below, above in zip(sizes, sizes[1:], strict=False)]
+    masks = [data.draw(arrays(bool, (above, below))) for below, above in pairwise(sizes)]
     expected = reached_by_walking(masks, sizes[0])
     np.testing.assert_array_equal(reach(masks).toarray(), expected)
     sparse = [sp.csr_array(mask) for mask in masks]

@@ -111,9 +111,7 @@ def best_of_integer_programme(objective, A, width):
     if objective == "paths-variance":  # the squared mean, by which total the counts have
         totals = [(name, name[1]) for name in names if name[0] == "total"]
         constrain([(name, 1) for name, _ in totals], 1, 1)
-        constrain(
-            [*((name, -t) for name, t in totals), *((name, 1) for name in names if name[0] == "product")], 0, 0
-        )
+        constrain([*((name, -t) for name, t in totals), *((name, 1) for name in names if name[0] == "product")], 0, 0)
         for name, t in totals:
             cost[place[name]] = -((t / size) ** 2)
     rows_, columns_, factors = zip(
@@ -191,9 +189,7 @@ def test_variance_needs_more_than_maximal_bicliques():
     A = np.array([[1, 1], [1, 0]], dtype=bool)
     maximal = [np.array([[1, 1], [0, 0]]), np.array([[1, 0], [1, 0]])]
     with_maximal = max(
-        value("paths-variance", n * maximal[0] + m * maximal[1], A)
-        for n in range(1, 8)
-        for m in range(1, 9 - n)
+        value("paths-variance", n * maximal[0] + m * maximal[1], A) for n in range(1, 8) for m in range(1, 9 - n)
     )
     f = exact(A, 8, "paths-variance")
     assert f.optimal == (True,)

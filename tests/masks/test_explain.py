@@ -148,7 +148,9 @@ def test_a_large_structure_is_summed_up(capsys):
 
 def test_equal_layers_are_told_once(capsys):
     text = explained(weft.factorize(TRIAL, (10,) * 8), capsys)
-    assert text.count("Unit by unit as in the layer before.") == 6
+    assert "Hidden layer 1: 10 units" in sections(text)
+    assert "Hidden layers 2 to 8: 10 units" in sections(text)
+    assert len(explained(weft.factorize(TRIAL, (10,) * 200), capsys).splitlines()) == len(text.splitlines())
 
 
 def test_counts_beyond_all_bounds_are_told(capsys):

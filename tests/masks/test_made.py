@@ -1,5 +1,7 @@
 """Made and made-random against a literal statement of the MADE masks, one-based as in the paper."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -14,7 +16,7 @@ def literal_masks(order, degrees):
     """Compare degrees entry by entry; order[j] is the place, from 1, of variable j."""
     layers = [order, *degrees]
     masks = []
-    for below, above in zip(layers, layers[1:], strict=False):
+    for below, above in pairwise(layers):
         masks.append([[above[k] >= below[j] for j in range(len(below))] for k in range(len(above))])
     masks.append([[order[i] > layers[-1][k] for k in range(len(layers[-1]))] for i in range(len(order))])
     return [np.array(mask, dtype=bool) for mask in masks]
@@ -102,3 +104,11 @@ def test_made_random_loses_with_too_few_units_and_says_which():
 def test_only_the_full_structure_is_accepted(structure, method, widths):
     with pytest.raises(weft.FactorizationError, match=rf"'{method}' masks only the full autoregressive.*greedy"):
         weft.factorize(structure, widths, method=method)
+
+
+@pytest.mark.parametrize("method", ["made", "made-random"])
+def test_masks_too_large_to_build_are_refused_with_their_size(method):
+    with pytest.raises(
+        weft.FactorizationError, match=rf"mask 2 of method '{method}' .*100,000 x 100,000 .*smaller widths"
+    ):
+        weft.factorize(weft.graph.full(10), (100_000, 100_000), method=method)

@@ -62,7 +62,7 @@ def test_equals_masked_mlp_on_graphs(graph, widths):
 
 
 def test_counts_repeated_rows_once():
-    # The paper's star: the last output depends on the second input, the others on the first; both get half of the units.
+    # The paper's star: the last output reads the second input, the others the first; both get half of the units.
     A = np.zeros((10, 10), dtype=bool)
     A[1:9, 0] = A[9, 1] = True
     first = weft.factorize(A, (10,), method="zuko").masks[0]

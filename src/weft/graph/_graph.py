@@ -152,6 +152,8 @@ class Graph:
     def from_text(cls, text: str) -> Graph:
         r"""Build a graph from text: DOT, dagitty, GML or a table of edges (CSV), whichever it is.
 
+        A node that dagitty marks as latent is a node like any other, with a warning: no node of a graph is hidden.
+
         Examples:
             >>> Graph.from_text("dag { age -> dose -> recovery; age -> recovery }").order
             ('age', 'dose', 'recovery')

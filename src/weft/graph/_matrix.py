@@ -135,7 +135,7 @@ def _as_numbers(matrix: Any, what: str) -> NDArray[Any]:
     try:
         values = np.asarray(matrix)
         if values.dtype == object:  # columns of several types, say bool and int: let NumPy find the common one
-            values = np.asarray(values.tolist())
+            values = np.asarray(values.tolist()).reshape(values.shape)
     except ValueError as error:
         raise GraphError(
             f"{what} is no matrix, expected rows of the same length that hold only 0 and 1: {error}"

@@ -35,12 +35,12 @@ class Bicliques:
         complete: Whether no biclique of the kind asked for is missing.
 
     References:
-        Ganter, Wille. Formal Concept Analysis, 1999: a maximal biclique is a formal concept, T its extent, S its intent.
+        Ganter, Wille. Formal Concept Analysis, 1999: a maximal biclique is a concept, T its extent, S its intent.
 
     Examples:
         >>> found = Bicliques.maximal(sp.csr_array([[1, 0, 0], [1, 1, 1]]))
         >>> len(found), found.areas.tolist(), found.complete
-        (2, [2, 3], True)
+        (2, [2.0, 3.0], True)
     """
 
     extents: sp.csr_array
@@ -52,7 +52,7 @@ class Bicliques:
 
     @classmethod
     def maximal(cls, matrix: sp.csr_array, limit: int = 50_000, seconds: float = 60.0) -> Bicliques:
-        """List the maximal bicliques; where they are too many, those that one row or column generates and the largest."""
+        """List the maximal bicliques; if they are too many, those that a row or column generates and the largest."""
         row_classes, rows = _classes(matrix)
         column_classes, columns = _classes(sp.csr_array(matrix.T))
         kept = sp.csr_array(matrix[rows][:, columns])
@@ -105,9 +105,8 @@ class Bicliques:
     @cached_property
     def areas(self) -> FloatArray:
         """How many ones of the original matrix every biclique covers."""
-        return np.asarray(self.extents @ np.diff(self.row_classes.indptr), dtype=float) * (
-            self.intents @ np.diff(self.column_classes.indptr)
-        )
+        heights, breadths = np.diff(self.row_classes.indptr), np.diff(self.column_classes.indptr)
+        return np.asarray((self.extents @ heights) * (self.intents @ breadths), dtype=float)
 
     @property
     def largest_area(self) -> float:
@@ -132,7 +131,7 @@ class Bicliques:
         return sp.csr_array(_indicators(found, len(entries)).T, dtype=float)
 
     def masks(self, counts: IntArray, width: int) -> tuple[sp.csr_array, sp.csr_array]:
-        """Give every biclique that many units, the rest of the width idle: who reads each unit, what each unit reads."""
+        """Give every biclique that many units, the others none: who reads each unit, and what each unit reads."""
         units = np.repeat(np.arange(len(self)), counts)
         readers = sp.csr_array(self.extents[units] @ self.row_classes, dtype=bool)
         inputs = sp.csr_array(self.intents[units] @ self.column_classes, dtype=bool)
@@ -144,8 +143,8 @@ class Bicliques:
 def _classes(matrix: sp.csr_array) -> tuple[sp.csr_array, IntArray]:
     # The classes of equal non-zero rows in order of appearance, and a representative of each.
     members: dict[bytes, list[int]] = {}
-    for row in np.flatnonzero(np.diff(matrix.indptr)):
-        members.setdefault(_slice(matrix, row).tobytes(), []).append(int(row))
+    for row in np.flatnonzero(np.diff(matrix.indptr)).tolist():
+        members.setdefault(_slice(matrix, row).tobytes(), []).append(row)
     classes = _indicators(list(members.values()), matrix.shape[0])
     return classes, np.array([rows[0] for rows in members.values()], dtype=np.int64)
 

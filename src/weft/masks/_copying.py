@@ -13,12 +13,9 @@ from .._errors import FactorizationError
 from ..graph import Structure
 from ._containment import containment, distinct_rows
 from ._factorizer import Factorizer, Solution
-from ._products import multiply, select
+from ._products import LARGEST_MASK, multiply, select
 
 __all__ = ["Greedy", "Zuko"]
-
-LARGEST_MASK = 2**28
-"""Entries above which a sparse mask is refused rather than built (about 1.3 GB)."""
 
 
 class _Copying(Factorizer):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from .._errors import FactorizationError, shorten, suggest
+from .._errors import FactorizationError, shorten, show, suggest
 from ..graph import Structure
 from ._bicliques import Bicliques
 from ._factorizer import Factorizer, Solution
@@ -52,13 +52,15 @@ class Exact(Factorizer):
     name = "exact"
 
     def __post_init__(self) -> None:
-        if self.objective not in OBJECTIVES:
+        objective: object = self.objective
+        if not isinstance(objective, str) or objective not in OBJECTIVES:
             raise FactorizationError(
-                f"unknown objective {self.objective!r}{suggest(self.objective, OBJECTIVES)}. "
+                f"unknown objective {show(objective)}{suggest(objective, OBJECTIVES)}. "
                 f"Valid objectives: {shorten(OBJECTIVES)}."
             )
-        if not isinstance(self.time_limit, (int, float)) or not self.time_limit > 0:
-            raise FactorizationError(f"time_limit is {self.time_limit!r}, expected a number of seconds above 0.")
+        limit: object = self.time_limit
+        if isinstance(limit, bool) or not isinstance(limit, (int, float, np.integer, np.floating)) or not limit > 0:
+            raise FactorizationError(f"time_limit is {show(limit)}, expected a number of seconds above 0.")
 
     def solve(self, structure: Structure, widths: Sequence[int]) -> Solution:
         """Return the best masks found, with their bounds."""

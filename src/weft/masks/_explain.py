@@ -5,8 +5,9 @@ from __future__ import annotations
 import inspect
 import math
 import textwrap
-from collections.abc import Hashable, Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from ._factorization import Factorization
 
 __all__ = ["compact", "cut", "explanation", "few", "log_counts", "plural", "seen_by_layer", "twins"]
+
+_Told = TypeVar("_Told")
 
 _LINE, _CELL, _LONGEST_NAME = 100, 30, 24  # letters
 _MOST_LAYERS = 6  # in the headline
@@ -176,18 +179,14 @@ def _layers(f: Factorization) -> list[str]:
     detailed = max(*structure.shape, *f.widths) <= _MOST_UNITS
     seen = seen_by_layer(masks) if detailed else []
     leads = seen_by_layer([sp.csr_array(mask.T) for mask in masks[::-1]])[-2::-1] if detailed else []
-    parts, before = [], ""
+    told = []
     for number, mask in enumerate(masks[:-1], start=1):
-        title = f"Hidden layer {number}: {plural(mask.shape[0], 'unit')}"
         body = _summary(mask, "input" if number == 1 else "unit")
-        if detailed:
-            table = _units_table(f, mask, seen[number - 1], leads[number - 1], first=number == 1)
-            if table:
-                body += f"\n\n{table if table != before else _wrap('Unit by unit as in the layer before.')}"
-            if table and number == 1:
-                body += f"\n\n{_wrap(_LEGEND)}"
-            before = table
-        parts.append(_titled(title, body))
+        if detailed and (table := _units_table(f, mask, seen[number - 1], leads[number - 1], first=number == 1)):
+            body += f"\n\n{table}"
+            body += f"\n\n{_wrap(_LEGEND)}" if number == 1 else ""
+        told.append((plural(mask.shape[0], "unit"), body))
+    parts = [_titled(f"Hidden {where}: {units}", body) for where, (units, body) in _merged(told)]
     body = _summary(masks[-1], "unit")
     if 0 < structure.shape[0] <= _MOST_ROWS:
         body += f"\n\n{_outputs_table(f)}"
@@ -242,10 +241,12 @@ def _guarantees(f: Factorization) -> str:
     ]
     if f.factorizer.may_lose and not lost:
         facts[1] = ("lost", f"none this time; method {f.method} may")
-    for layer, (value, bound, optimal) in enumerate(zip(f.objective, f.bound, f.optimal, strict=True), start=1):
+    proofs = []
+    for value, bound, optimal in zip(f.objective, f.bound, f.optimal, strict=True):
         known = f"bound {_number(bound)}" if math.isfinite(bound) else "bound unknown"
         shown = "optimal, proven" if optimal else "not proven optimal"
-        facts.append((f"layer {layer}", f"objective {_number(value)} ({_objective_words(f)}); {known}; {shown}"))
+        proofs.append((f"objective {_number(value)} ({_objective_words(f)}); {known}; {shown}",))
+    facts += [(where, said) for where, (said,) in _merged(proofs)]
     table = "\n".join(_columns([(f"  {what}", _lines(said, 84)) for what, said in facts]))
     said = "Whatever the weights, an output does not change with an input that it may not depend on."
     if f.widths and not hasattr(f.factorizer, "objective"):
@@ -313,6 +314,15 @@ def _numbers(indices: np.ndarray) -> str:
     for run in runs:
         parts += [f"{run[0] + 1}-{run[-1] + 1}"] if len(run) > 2 else [str(k + 1) for k in run]
     return ", ".join(parts) if len(parts) <= 6 else f"{', '.join(parts[:6])}, … ({len(indices)} in all)"
+
+
+def _merged(told: Sequence[_Told]) -> Iterator[tuple[str, _Told]]:
+    """Yield what is told of each layer with the layer's name, layers in a row of which the same is told as one."""
+    last = 0
+    for each, group in groupby(told):
+        first, last = last + 1, last + len(list(group))
+        layers = f"layer {first}" if first == last else f"layers {first} to {last}"
+        yield layers, each
 
 
 def _titled(title: str, body: str) -> str:

@@ -25,7 +25,7 @@ LARGEST_DENSE = 2**28
 """Entries above which a dense matrix is refused."""
 
 LARGEST_COUNT = 2.0**53
-"""Up to here a float64 sum of integers is exact."""
+"""Below it a float64 sum of integers is exact."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -45,7 +45,7 @@ class Factorization:
         >>> import weft
         >>> f = weft.factorize(weft.graph.chain(4), widths=(6, 6))
         >>> f
-        Factorization(greedy, 4 inputs -> 6 -> 6 -> 4 outputs, 3 edges, 28 weights, 12 paths, nothing lost)
+        Factorization(greedy, 4 inputs -> 6 -> 6 -> 4 outputs, 3 edges, 24 weights, 12 paths, nothing lost)
         >>> f.paths.tolist()
         [[0, 0, 0, 0], [4, 0, 0, 0], [0, 4, 0, 0], [0, 0, 4, 0]]
         >>> f.lost
@@ -95,14 +95,14 @@ class Factorization:
         """Number of paths from each input to each output, as an integer CSR array.
 
         Raises:
-            OverflowError: If a count exceeds 2**53, up to which it is exact; `log_paths` has no such limit.
+            OverflowError: If a count reaches 2**53, below which it is exact; `log_paths` has no such limit.
         """
         counts = self.masks_sparse[0].astype(np.float64)
         for mask in self.masks_sparse[1:]:
             counts = multiply(mask, counts, np.float64)
-            if counts.nnz and counts.data.max() > LARGEST_COUNT:
+            if counts.nnz and counts.data.max() >= LARGEST_COUNT:
                 raise OverflowError(
-                    "a number of paths exceeds 2**53, too large to count exactly; read `log_paths` instead."
+                    "a number of paths reaches 2**53, too large to count exactly; read `log_paths` instead."
                 )
         counts = counts.astype(np.int64)
         counts.eliminate_zeros()
@@ -202,7 +202,21 @@ class Factorization:
     def check(self) -> None:
         """Raise unless the masks fit together, invent no dependence and, unless the method may, lose no edge."""
         sizes = (self.structure.shape[1], *self.widths, self.structure.shape[0])
-        for number, (mask, below, above) in enumerate(zip(self.masks_sparse, sizes, sizes[1:], strict=False), start=1):
+        if len(self.masks_sparse) != len(sizes) - 1:
+            raise FactorizationError(
+                f"method {self.method!r} returned {_counted(self.masks_sparse, 'mask')}, expected {len(sizes) - 1}: one "
+                f"for each of {len(self.widths)} hidden layers and one for the outputs."
+            )
+        for told in ("objective", "bound", "optimal"):
+            values = getattr(self.solution, told)
+            if values and len(values) != len(self.widths):
+                raise FactorizationError(
+                    f"method {self.method!r} returned {told} with {_counted(values, 'entry', 'entries')}, expected "
+                    f"{len(self.widths)}: one for each hidden layer, or none at all."
+                )
+        for number, (mask, below, above) in enumerate(
+            zip(self.masks_sparse, sizes[:-1], sizes[1:], strict=True), start=1
+        ):
             if mask.shape != (above, below):
                 raise FactorizationError(
                     f"mask {number} of method {self.method!r} has shape {mask.shape}, expected {(above, below)}."
@@ -224,6 +238,10 @@ class Factorization:
             f"method {self.method!r} needs at least {least} units in every layer. Pass widths=({wide}) or "
             f'widths="auto".'
         )
+
+
+def _counted(values: Sequence[object], one: str, many: str = "") -> str:
+    return f"{len(values)} {one if len(values) == 1 else many or one + 's'}"
 
 
 def _log_counts(masks: Sequence[sp.csr_array]) -> np.ndarray:

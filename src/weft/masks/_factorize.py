@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._errors import FactorizationError, shorten, suggest
+from .._errors import FactorizationError, shorten, show, suggest
 from ..graph import Structure, StructureLike
 from ._copying import Greedy, Zuko
 from ._exact import Exact
@@ -16,6 +16,7 @@ from ._factorization import Factorization
 from ._factorizer import Factorizer
 from ._grouped import Grouped
 from ._made import Made, MadeRandom
+from ._products import LARGEST_MASK
 
 __all__ = ["FACTORIZERS", "factorize"]
 
@@ -108,10 +109,16 @@ def _auto_widths(structure: Structure, factorizer: Factorizer) -> tuple[int, int
 def _read_widths(widths: Any) -> tuple[int, ...]:
     if isinstance(widths, (int, np.integer)):
         raise FactorizationError(f"widths is the number {widths}, expected one per hidden layer: widths=({widths},).")
-    if isinstance(widths, str) or not hasattr(widths, "__iter__"):
-        raise FactorizationError(f'widths is {widths!r}, expected a sequence such as (128, 128), or "auto".')
-    sizes = tuple(widths)
+    expected = FactorizationError(f'widths is {show(widths)}, expected a sequence such as (128, 128), or "auto".')
+    if isinstance(widths, str):
+        raise expected
+    try:
+        sizes = tuple(widths)
+    except TypeError:
+        raise expected from None
     for number, size in enumerate(sizes, start=1):
-        if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size < 1:
-            raise FactorizationError(f"hidden layer {number} has width {size!r}, expected an integer of at least 1.")
+        if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or not 1 <= size <= LARGEST_MASK:
+            raise FactorizationError(
+                f"hidden layer {number} has width {show(size)}, expected an integer from 1 to {LARGEST_MASK:,}."
+            )
     return tuple(int(size) for size in sizes)

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import scipy.sparse as sp
 
-from ..graph import Structure
+from ..graph import Structure, read_binary_matrix
 
 __all__ = ["Factorizer", "Solution"]
 
@@ -19,7 +19,7 @@ class Solution:
     """The masks a factorizer found, and what it can prove of them.
 
     Args:
-        masks: Boolean CSR arrays, inputs first: (h1, inputs), (h2, h1), …, (outputs, hL).
+        masks: 0/1 matrices, inputs first: (h1, inputs), (h2, h1), …, (outputs, hL); kept as boolean CSR arrays.
         objective: What each hidden layer reached; empty for a factorizer that has no objective of its own.
         bound: What no choice of this layer can exceed, given the layers before it.
         optimal: Whether the objective was proven to reach the bound.
@@ -29,6 +29,10 @@ class Solution:
     objective: tuple[float, ...] = ()
     bound: tuple[float, ...] = ()
     optimal: tuple[bool, ...] = ()
+
+    def __post_init__(self) -> None:
+        read = tuple(read_binary_matrix(mask, f"mask {number}") for number, mask in enumerate(self.masks, start=1))
+        object.__setattr__(self, "masks", read)
 
 
 class Factorizer(ABC):

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from .._errors import FactorizationError, show
 from ..graph import Structure
 from ._factorizer import Factorizer, Solution
+from ._products import LARGEST_MASK
 
 __all__ = ["Made", "MadeRandom"]
 
@@ -27,6 +28,13 @@ class _Degrees(Factorizer):
     def solve(self, structure: Structure, widths: Sequence[int]) -> Solution:
         """Return the masks from comparisons of degrees."""
         ranks = self._ranks(structure)
+        sizes = (len(ranks), *widths, len(ranks))
+        for number, (below, above) in enumerate(pairwise(sizes), start=1):
+            if below * above > LARGEST_MASK:
+                raise FactorizationError(
+                    f"mask {number} of method {self.name!r} would have {above:,} x {below:,} entries (limit "
+                    f"{LARGEST_MASK:,}), most of them weights. Pass smaller widths."
+                )
         degrees = [ranks, *self._degrees(len(ranks), widths)]
         masks = [above[:, None] >= below for below, above in pairwise(degrees)]
         masks.append(ranks[:, None] > degrees[-1])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -62,16 +62,23 @@ class Programme:
 
         Args:
             most_distinct: Most bicliques to use where there are more kinds of rows than that, so that narrower layers
-                above can carry what this one makes.
+                above can carry what this one makes. The bound knows no such limit: more kinds may be carried too.
         """
-        rows = self.bicliques.extents.shape[1]
-        distinct = most_distinct if most_distinct < min(self.width, rows) else None
-        best = self._start(most_distinct if distinct else self.width)
+        if most_distinct >= min(self.width, self.bicliques.extents.shape[1]):
+            return self._solve(None)
+        free = replace(self, deadline=time.monotonic() + self._left() / 2)._solve(None)
+        if np.count_nonzero(free.counts) <= most_distinct:
+            return free
+        limited = self._solve(most_distinct)
+        return replace(limited, bound=free.bound, optimal=limited.optimal and _meet(limited.value, free.bound))
+
+    def _solve(self, distinct: int | None) -> Outcome:
+        best = self._start(distinct or self.width)
         value, bound = self._value(best), self._ceiling()
         envelope = self._envelope()
         relaxed = envelope is not None
         rounds = 0
-        while value < bound - _TOLERANCE * max(1.0, abs(bound)):
+        while not _meet(value, bound):
             left = self._left()
             if left < _SHORTEST or self.covers.nnz > _LARGEST:
                 break
@@ -93,7 +100,7 @@ class Programme:
                 relaxed = False
             elif not refined:
                 break
-        optimal = self.complete and value >= bound - _TOLERANCE * max(1.0, abs(bound))
+        optimal = self.complete and _meet(value, bound)
         return Outcome(best, value, value if optimal else bound, optimal)
 
     def fewest_units(self) -> int:
@@ -155,7 +162,7 @@ class Programme:
         most = distinct or self.width
         whole = np.floor(counts + 1e-6).astype(np.int64)
         if np.count_nonzero(whole) > most or whole.sum() > self.width:
-            return whole
+            whole[:] = 0  # beyond the limits, which hold only for the choice as it was: start anew
         return self._filled(self._covering(whole, most), most)
 
     def _covering(self, counts: IntArray, distinct: int) -> IntArray:
@@ -270,9 +277,9 @@ class _Envelope:
             self._add(np.arange(len(weights)), np.full(len(weights), at))
 
     def refine(self, arguments: FloatArray) -> bool:
-        """Add lines that touch the curves at these arguments wherever the envelope lies above them; tell whether any."""
+        """Add lines that touch the curves at these arguments where the envelope lies above them; tell whether any."""
         lines = self.objective.lines(arguments, self.size)
-        curve = np.min([slope * arguments + intercept for slope, intercept in lines], axis=0)
+        curve: FloatArray = np.min([slope * arguments + intercept for slope, intercept in lines], axis=0)
         heights = np.full(len(self.weights), np.inf)
         np.minimum.at(heights, self.entries, self.slopes * arguments[self.entries] + self.intercepts)
         above = np.flatnonzero(heights > curve + 1e-9 * np.maximum(1, np.abs(curve)))
@@ -303,12 +310,12 @@ class _Envelope:
         first = self._first
         starts = np.where(first, self.low, np.append(self.low, np.clip(meet, self.low, self.high)))
         ends = np.where(np.append(first[1:], True), self.high, np.append(starts[1:], self.high))
-        return np.maximum(ends - starts, 0.0)
+        return np.asarray(np.maximum(ends - starts, 0.0))
 
     @property
     def worths(self) -> FloatArray:
         """What a unit of every segment is worth."""
-        return self.weights[self.entries] * self.slopes
+        return np.asarray(self.weights[self.entries] * self.slopes)
 
     @property
     def constant(self) -> float:
@@ -320,6 +327,10 @@ class _Envelope:
         """Mark which entry (row) every segment (column) belongs to."""
         count = len(self.slopes)
         return sp.csr_array((np.ones(count), (self.entries, np.arange(count))), shape=(len(self.weights), count))
+
+
+def _meet(value: float, bound: float) -> bool:
+    return value >= bound - _TOLERANCE * max(1.0, abs(bound))
 
 
 def _copies(members: sp.csr_array, opposite: sp.csr_array) -> IntArray:
