@@ -164,7 +164,7 @@ def test_nodes_keep_their_order(graph, nodes):
 
 
 @pytest.mark.parametrize(
-    "pair", [(1, "1"), ((0, 1), (1, 0)), (b"a", "a"), (0.5, -1), (frozenset("ab"), None.__class__)], ids=repr
+    "pair", [(1, "1"), ((0, 1), (1, 0)), (b"a", "a"), (0.5, -1), (frozenset("a"), None.__class__)], ids=repr
 )
 def test_any_hashable_value_is_a_name(pair):
     assert Graph.from_edges([pair]).nodes == pair
