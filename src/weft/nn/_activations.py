@@ -12,6 +12,15 @@ from .._errors import shorten, show, suggest
 
 __all__ = ["ACTIVATIONS", "make_activation"]
 
+
+class PReLU(nn.PReLU):
+    """`torch.nn.PReLU` with one slope; torch's own kernel fails under nested `torch.func.vmap`, as in a Jacobian."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map negative numbers by the slope."""
+        return torch.where(x > 0, x, self.weight * x)
+
+
 ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
     "celu": nn.CELU,
     "elu": nn.ELU,
@@ -19,7 +28,7 @@ ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
     "identity": nn.Identity,
     "leaky_relu": nn.LeakyReLU,
     "mish": nn.Mish,
-    "prelu": nn.PReLU,
+    "prelu": PReLU,
     "relu": nn.ReLU,
     "selu": nn.SELU,
     "sigmoid": nn.Sigmoid,
@@ -47,12 +56,13 @@ def make_activation(activation: str | nn.Module | Callable[[], nn.Module]) -> nn
     if isinstance(activation, str):
         if activation not in ACTIVATIONS:
             raise ValueError(
-                f"unknown activation {activation!r}{suggest(activation, ACTIVATIONS)}. "
+                f"unknown activation {activation!r}{suggest(activation.lower(), ACTIVATIONS)}. "
                 f"Valid names: {shorten(ACTIVATIONS, 20)}; or pass a torch.nn.Module such as torch.nn.ReLU()."
             )
         return ACTIVATIONS[activation]()
     try:
-        module = copy.deepcopy(activation) if isinstance(activation, nn.Module) else activation()
+        with torch.device("cpu"):  # the probe needs values, which the meta device has not
+            module = copy.deepcopy(activation) if isinstance(activation, nn.Module) else activation()
     except (TypeError, ValueError) as error:  # not callable, needing arguments, or a lazy module
         raise ValueError(f"activation {show(activation)} makes no module ({error}); {EXPECTED}") from error
     if not isinstance(module, nn.Module):
@@ -68,7 +78,9 @@ def _refuse_mixing(module: nn.Module) -> None:
     tensors = [*module.parameters(), *module.buffers()]
     if any(tensor.numel() > 1 for tensor in tensors):
         raise ValueError(f"activation {name} holds values per unit; {advice}")
-    device = tensors[0].device if tensors else torch.get_default_device()
+    device = tensors[0].device if tensors else torch.device("cpu")
+    if device.type == "meta":
+        raise ValueError(f"activation {name} has no values, being on the meta device; pass its name or its class.")
     dtype = next((t.dtype for t in tensors if t.is_floating_point()), torch.get_default_dtype())
     probe = torch.linspace(-2.0, 2.0, 24, device=device, dtype=dtype).reshape(4, 6)
     modes = {part: part.training for part in module.modules()}

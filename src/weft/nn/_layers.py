@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,10 +13,32 @@ from torch import Tensor, nn
 
 from ._plan import BlockPlan, Bucket
 
-__all__ = ["BlockLinear", "MaskedLinear", "Skip", "StructuredLinear", "run_blocks", "skip_places"]
+__all__ = ["BlockLinear", "Fixed", "MaskedLinear", "Skip", "StructuredLinear", "run_blocks", "skip_places"]
 
 
-class StructuredLinear(nn.Module, ABC):
+class Fixed(nn.Module):
+    """A module with buffers that follow from its structure, and keep their values wherever the module is moved.
+
+    Torch's own way from the meta device, `to_empty`, would leave a mask with whatever stood in memory.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._fixed: dict[str, np.ndarray] = {}
+
+    def fix(self, name: str, values: np.ndarray, device: torch.device | str | None) -> None:
+        """Register a buffer with these values."""
+        self._fixed[name] = values
+        self.register_buffer(name, torch.from_numpy(values).to(device), persistent=False)
+
+    def _apply(self, fn: Callable[[Any], Any], recurse: bool = True) -> Fixed:  # noqa: FBT001, FBT002
+        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
+        for name, values in self._fixed.items():
+            setattr(self, name, torch.from_numpy(values).to(getattr(self, name).device))
+        return self
+
+
+class StructuredLinear(Fixed, ABC):
     """A linear layer that reads only what its mask keeps.
 
     It maps (inputs, batch) to (units, batch): with a feature to a row, the inputs of a block are whole rows of memory.
@@ -72,7 +95,8 @@ class MaskedLinear(StructuredLinear):
     ) -> None:
         super().__init__(mask, mask.shape, bias=bias, device=device, dtype=dtype)
         self.order = np.arange(mask.shape[0])
-        self.register_buffer("mask", torch.from_numpy(mask.toarray()).to(self.weight.device), persistent=False)
+        self.kept = int(mask.nnz)
+        self.fix("mask", mask.toarray(), self.weight.device)
 
     def forward(self, x: Tensor) -> Tensor:
         """Map (inputs, batch) to (units, batch)."""
@@ -93,8 +117,7 @@ class MaskedLinear(StructuredLinear):
     def extra_repr(self) -> str:
         """Show the size and what the mask keeps."""
         units, inputs = self.weight.shape
-        kept = int(self.mask.sum())
-        return f"{inputs} -> {units}, {kept:,} of {units * inputs:,} weights, bias={self.bias is not None}"
+        return f"{inputs} -> {units}, {self.kept:,} of {units * inputs:,} weights, bias={self.bias is not None}"
 
 
 class BlockLinear(StructuredLinear):
@@ -125,13 +148,13 @@ class BlockLinear(StructuredLinear):
         super().__init__(mask, (mask.nnz,), bias=bias, device=device, dtype=dtype)
         self.plan = BlockPlan.of(mask, below)
         self.order = self.plan.order
-        self.register_buffer("gather", torch.from_numpy(self.plan.gather).to(self.weight.device), persistent=False)
+        self.fix("gather", self.plan.gather, self.weight.device)
 
     def forward(self, x: Tensor) -> Tensor:
         """Map (inputs, batch) to (units, batch)."""
         pieces = list(run_blocks(x, self.weight, self.bias, self.gather, self.plan.buckets))
         if not pieces:
-            return x.new_zeros(0, x.shape[1])
+            return x[:0]
         return pieces[0] if len(pieces) == 1 else torch.cat(pieces)
 
     def read(self) -> tuple[Tensor, Tensor | None]:
@@ -166,17 +189,14 @@ def run_blocks(
     sizes = [bucket.rows for bucket in buckets]
     biases = [None] * len(buckets) if bias is None else bias.split_with_sizes(sizes)
     for bucket, read, w, b in zip(buckets, reads, weights, biases, strict=True):
-        if bucket.inputs == 0:
-            # Contiguous, because an activation may work in place.
-            yield (x.new_zeros(bucket.rows, 1) if b is None else b.unsqueeze(1)).expand(bucket.rows, batch).contiguous()
-            continue
+        # Also without inputs: the product is then zero, and keeps the graph of autograd whole.
         read = read.view(bucket.blocks, bucket.inputs, batch)
         w = w.view(bucket.blocks, bucket.units, bucket.inputs)
         out = torch.bmm(w, read) if b is None else torch.baddbmm(b.view(bucket.blocks, bucket.units, 1), w, read)
         yield out.view(bucket.rows, batch)
 
 
-class Skip(nn.Module):
+class Skip(Fixed):
     """What a residual layer adds to itself: the unit of its own number below, wherever its mask lets it read that.
 
     Args:
@@ -194,8 +214,8 @@ class Skip(nn.Module):
     ) -> None:
         super().__init__()
         places, allowed = skip_places(mask, order, below)
-        self.register_buffer("places", torch.from_numpy(places).to(device), persistent=False)
-        self.register_buffer("allowed", torch.from_numpy(allowed).to(device), persistent=False)
+        self.fix("places", places, device)
+        self.fix("allowed", allowed, device)
 
     def forward(self, below: Tensor) -> Tensor:
         """Map the units below, (units, batch), to what is added."""

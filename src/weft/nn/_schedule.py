@@ -80,6 +80,8 @@ class LevelSchedule:
     """
 
     def __init__(self, net: StrNN, arrival: Sequence[int] | None = None) -> None:
+        if not isinstance(net, StrNN):
+            raise ValueError(f"net is a {type(net).__name__}, expected a weft.StrNN.")  # noqa: TRY004
         self.net = net
         arrived = _arrival(net, arrival)
         count = int(arrived.max()) + 1 if len(arrived) else 0
@@ -222,7 +224,7 @@ class Walk:
         if layer.plan is not None:
             buckets = self._index.buckets[number][stage]
             pieces = list(run_blocks(below, weight, bias, self._index.gather[number][stage], buckets))
-            return torch.cat(pieces) if pieces else below.new_zeros(0, self._batch)
+            return torch.cat(pieces) if pieces else below[:0]
         read = below[: int(layer.known[stage])]
         if torch.is_grad_enabled():
             read = read.clone()  # autograd keeps it for the weights' gradient, and later stages write behind it
@@ -307,9 +309,9 @@ def _arrival(net: StrNN, arrival: Sequence[int] | None) -> np.ndarray:
         )
     if structure.outputs != structure.inputs:
         raise ValueError(
-            f"the rows of the structure are {shorten(structure.outputs, 5)}, its columns {shorten(structure.inputs, 5)}, "
-            f"so its variables have no generations of their own; name both alike, or pass arrival=, one integer per "
-            f"input."
+            f"the rows of the structure are {shorten(structure.outputs, 5)}, its columns "
+            f"{shorten(structure.inputs, 5)}, so its variables have no generations of their own; name both alike, or "
+            f"pass arrival=, one integer per input."
         )
     graph = structure.graph or Graph.from_adjacency(
         structure.matrix, names=structure.inputs, orientation="row_is_child"

@@ -16,7 +16,7 @@ from ..graph import Structure, StructureLike
 from ..masks import Factorization, Factorizer, factorize, reach
 from ._activations import make_activation
 from ._cost import cheaper_execution
-from ._layers import BlockLinear, MaskedLinear, Skip, StructuredLinear
+from ._layers import BlockLinear, Fixed, MaskedLinear, Skip, StructuredLinear
 
 __all__ = ["StrNN"]
 
@@ -24,7 +24,7 @@ EXECUTIONS = ("auto", "dense", "sparse")
 HIDDEN = (128, 128)
 
 
-class StrNN(nn.Module):
+class StrNN(Fixed):
     """A multi-layer network in which output i depends on input j only where the structure says so.
 
     The structure is factorized into one mask per layer, so that the dependence holds for every weight, not only after
@@ -80,6 +80,8 @@ class StrNN(nn.Module):
     ) -> None:
         super().__init__()
         device = torch.get_default_device() if device is None else device
+        if dtype is not None and not dtype.is_floating_point:
+            raise ValueError(f"dtype is {dtype}, expected a floating type such as torch.float32.")
         read = Structure.of(structure)
         self.structure = read
         self.context = _count(context, "context", least=0)
@@ -108,11 +110,11 @@ class StrNN(nn.Module):
         self.activations = nn.ModuleList(make_activation(activation).to(device, dtype) for _ in masks[1:])
         if residual:
             self.skips = nn.ModuleList(self._skips(masks, device))
-        tidy = np.array_equal(below, np.arange(len(below)))
         self._restore: Tensor | None
-        self.register_buffer(
-            "_restore", None if tidy else torch.from_numpy(np.argsort(below)).to(device), persistent=False
-        )
+        if np.array_equal(below, np.arange(len(below))):
+            self._restore = None
+        else:
+            self.fix("_restore", np.argsort(below), device)
         self.reset_parameters()
 
     def forward(self, x: Tensor, context: Tensor | None = None) -> Tensor:
@@ -139,10 +141,10 @@ class StrNN(nn.Module):
         return self.shape_outputs(h.t().reshape(*lead, h.shape[0]).contiguous())
 
     def shape_outputs(self, flat: Tensor) -> Tensor:
-        """Give flat outputs (…, total) the shape that `forward` promises."""
+        """Give flat outputs (…, total), of all variables or of some, the shape that `forward` promises."""
         if self._stacked is None or self._stacked == 1:
             return flat
-        return flat.reshape(*flat.shape[:-1], len(self.output_sizes), self._stacked)
+        return flat.reshape(*flat.shape[:-1], flat.shape[-1] // self._stacked, self._stacked)
 
     def split(self, y: Tensor) -> tuple[Tensor, ...]:
         """Cut the outputs of a network made with a list of output counts into one piece per variable.
@@ -153,9 +155,18 @@ class StrNN(nn.Module):
             >>> [piece.shape[-1] for piece in net.split(net(torch.zeros(5, 3)))]
             [1, 2, 3]
         """
+        variables = len(self.output_sizes)
+        if self._stacked is None:
+            last: tuple[int, ...] = (sum(self.output_sizes),)
+        else:
+            last = (variables,) if self._stacked == 1 else (variables, self._stacked)
+        if not isinstance(y, Tensor) or y.shape[-len(last) :] != last:
+            got = f"shape {tuple(y.shape)}" if isinstance(y, Tensor) else f"a {type(y).__name__}"
+            raise ValueError(
+                f"expected the outputs of this network, of shape (…, {', '.join(map(str, last))}), got {got}."
+            )
         if self._stacked is not None:
-            y = y.unsqueeze(-1) if self._stacked == 1 else y
-            return y.unbind(-2)
+            return (y.unsqueeze(-1) if self._stacked == 1 else y).unbind(-2)
         return tuple(y.split_with_sizes(self.output_sizes, dim=-1))
 
     @property
@@ -220,7 +231,8 @@ class StrNN(nn.Module):
         """Draw weights and biases uniformly within one over the root of the number of inputs that the mask keeps.
 
         It is PyTorch's own rule for a linear layer, with the fan-in that a unit really has: by the width of the layer a
-        deep sparse network would start dead. The same seed gives the same function in either execution.
+        deep sparse network would start dead. The same seed gives the same function in either execution. What an
+        activation has learned stays.
         """
         for mask, layer in zip(self.expanded_masks(), self.layers, strict=True):
             weight = layer.weight
@@ -247,8 +259,8 @@ class StrNN(nn.Module):
         if not isinstance(x, Tensor):
             raise ValueError(f"expected a torch.Tensor, got a {type(x).__name__}; use torch.as_tensor(x).")  # noqa: TRY004
         if x.ndim == 0 or x.shape[-1] != expected:
-            got = f"{x.shape[-1]}" if x.ndim else "a scalar"
-            raise ValueError(f"expected {expected} columns ({self._column_names()}), got {got}.")
+            width = x.shape[-1] if x.ndim else "a scalar"
+            raise ValueError(f"expected {expected} columns ({self._column_names()}), got {width}.")
         dtype = self.layers[0].weight.dtype
         if x.dtype != dtype:
             raise ValueError(f"expected {dtype}, got {x.dtype}: pass x.to({dtype}), or convert the network.")
@@ -297,7 +309,7 @@ def _factorization(
             f"with {structure.edges_count} edges. Factorize the structure of this network (with context, "
             f"weft.graph.Structure.of(structure).with_context())."
         )
-    if tuple(hidden) not in (HIDDEN, factorization.widths):
+    if not isinstance(hidden, Iterable) or tuple(hidden) not in (HIDDEN, factorization.widths):
         raise FactorizationError(
             f"hidden={hidden!r}, but the factorization has the widths {factorization.widths}; leave hidden out."
         )
