@@ -367,3 +367,37 @@ def test_the_same_masks_every_time(objective):
     graph = weft.graph.random_sparse(10, threshold=0.5, seed=3)
     first, again = (exact(graph, 15, objective).masks for _ in range(2))
     assert all(np.array_equal(a, b) for a, b in zip(first, again, strict=True))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_sparse_graph_is_solved_by_relaxations_alone(seed, monkeypatch):
+    # Ways of covering that alternate along a cycle of bicliques share the units of a relaxed choice. To round each of
+    # them by itself mixes the ways, and leaves a gap that only a long search closes.
+    searches = []
+
+    def counted(*arguments, integrality, **options):
+        searches.append(bool(np.any(integrality)))
+        return milp(*arguments, integrality=integrality, **options)
+
+    monkeypatch.setattr("weft.masks._programme.milp", counted)
+    graph = weft.graph.random_dag(100, parents=3.0, seed=seed)
+    f = exact(graph, 200, "paths-variance")
+    assert f.optimal == (True,)
+    assert searches.count(True) == 0 < searches.count(False)
+
+
+def test_the_solver_looks_at_the_clock(monkeypatch):
+    # Its presolving does not: on 300,000 coefficients it ran for seven seconds where half a second was left.
+    asked = []
+
+    def recorded(*arguments, options, **others):
+        asked.append(options)
+        return milp(*arguments, options=options, **others)
+
+    monkeypatch.setattr("weft.masks._programme.milp", recorded)
+    structure = weft.graph.Structure.of(weft.graph.random_dag(20, parents=3.0, seed=0))
+    assert exact(structure, 40, "paths").optimal == (True,)
+    solved = len(asked)
+    assert Exact().least_width(structure) >= 1
+    assert 0 < solved < len(asked)
+    assert all(options["presolve"] is False and 0 < options["time_limit"] <= 60 for options in asked)

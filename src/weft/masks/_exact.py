@@ -28,6 +28,10 @@ class Exact(Factorizer):
     a sparse structure has few of those. So a layer is an integer programme in the number of units that each biclique
     gets. Each layer is optimal given the one before, as in the paper.
 
+    A dense structure may have more than 50,000 maximal bicliques, or a programme of more than a million coefficients.
+    Then only the largest bicliques and those of single rows and columns are used, or the solver is left out; the masks
+    still keep every edge, ``optimal`` is False, and the bound is a coarser one that holds all the same.
+
     Args:
         objective: ``"paths"`` (most paths), ``"paths-variance"`` (less their variance over the matrix), or
             ``"balanced"`` (the sum of the logarithms of the path counts, so that no edge starves).

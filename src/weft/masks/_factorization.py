@@ -204,8 +204,8 @@ class Factorization:
         sizes = (self.structure.shape[1], *self.widths, self.structure.shape[0])
         if len(self.masks_sparse) != len(sizes) - 1:
             raise FactorizationError(
-                f"method {self.method!r} returned {_counted(self.masks_sparse, 'mask')}, expected {len(sizes) - 1}: one "
-                f"for each of {len(self.widths)} hidden layers and one for the outputs."
+                f"method {self.method!r} returned {_counted(self.masks_sparse, 'mask')}, expected {len(sizes) - 1}: "
+                f"one for each of {len(self.widths)} hidden layers and one for the outputs."
             )
         for told in ("objective", "bound", "optimal"):
             values = getattr(self.solution, told)

@@ -114,7 +114,7 @@ class Programme:
             integrality=np.ones(len(self.bicliques)),
             bounds=Bounds(0, 1),
             constraints=LinearConstraint(self.covers, 1, np.inf),
-            options={"time_limit": left, "mip_rel_gap": 0},
+            options=_options(left, presolve=False),
         )
         return best if found.x is None else min(best, round(found.fun))
 
@@ -158,19 +158,25 @@ class Programme:
         return self._filled(min(whole, key=np.sum), distinct) if whole else chosen[-1]
 
     def _rounded(self, counts: FloatArray, distinct: int | None) -> IntArray:
-        """Round down a choice that is not whole, then cover and fill again."""
+        """Round down a choice that is not whole, cover again by what was cut off most, and fill again."""
         most = distinct or self.width
         whole = np.floor(counts + 1e-6).astype(np.int64)
         if np.count_nonzero(whole) > most or whole.sum() > self.width:
             whole[:] = 0  # beyond the limits, which hold only for the choice as it was: start anew
-        return self._filled(self._covering(whole, most), most)
+        return self._filled(self._covering(whole, most, wanted=counts - whole), most)
 
-    def _covering(self, counts: IntArray, distinct: int) -> IntArray:
-        """Add the biclique that covers most of what is not covered, until all is or no unit is left."""
+    def _covering(self, counts: IntArray, distinct: int, wanted: FloatArray | None = None) -> IntArray:
+        """Add the biclique that covers most of what is not covered, until all is or no unit is left.
+
+        Of all that cover any of it the most wanted is added, where it is known what is wanted.
+        """
         counts = counts.copy()
         uncovered = np.where(self.covers @ counts > 0, 0.0, self.bicliques.weights)
         while uncovered.any() and np.count_nonzero(counts) < distinct and counts.sum() < self.width:
-            best = int(np.argmax(uncovered @ self.covered))
+            score = uncovered @ self.covered
+            if wanted is not None:
+                score = np.where(score > 0, wanted + 1e-6 * score, -np.inf)
+            best = int(np.argmax(score))
             counts[best] += 1
             uncovered[self._entries_of(best)] = 0
         return counts
@@ -257,7 +263,7 @@ class Programme:
             integrality=whole,
             bounds=Bounds(low, high),
             constraints=constraints,
-            options={"time_limit": seconds, "mip_rel_gap": 0},
+            options=_options(seconds, presolve=envelope is not None),
         )
 
 
@@ -331,6 +337,12 @@ class _Envelope:
 
 def _meet(value: float, bound: float) -> bool:
     return value >= bound - _TOLERANCE * max(1.0, abs(bound))
+
+
+def _options(seconds: float, *, presolve: bool) -> dict[str, Any]:
+    # Presolving does not look at the clock, and takes longer than it saves where a programme is only about covering;
+    # with the segments of an envelope the solver needs it for its numerical safety.
+    return {"time_limit": seconds, "mip_rel_gap": 0, "presolve": presolve}
 
 
 def _copies(members: sp.csr_array, opposite: sp.csr_array) -> IntArray:

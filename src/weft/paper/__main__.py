@@ -1,0 +1,84 @@
+"""``python -m weft.paper`` lists the experiments; with the name of one, it runs it and writes its results."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.progress import track
+
+from .._errors import shorten, suggest
+from . import EXPERIMENTS, show, write
+
+__all__ = ["main"]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line.
+
+    Args:
+        arguments: The words after the command, by default those it was called with.
+    """
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    if options.experiment is None:
+        if options.quick or options.seeds or options.out:
+            parser.error(f"options need an experiment; name one of: {shorten(EXPERIMENTS)}")
+        show("Experiments of the paper", [{"name": name, "what": each.title} for name, each in EXPERIMENTS.items()])
+        print("Run one with: python -m weft.paper NAME [--quick] [--seeds N] [--out FOLDER]")
+        return
+    experiment = EXPERIMENTS[options.experiment]
+    folder = options.out or Path("results")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        parser.error(f"argument --out: cannot make the folder {str(folder)!r}: {error.strerror}")
+
+    sizes: dict[str, Any] = dict(experiment.quick) if options.quick else {}
+    if options.seeds:
+        sizes["seeds"] = options.seeds
+
+    def progress(cases: Sequence[Any]) -> Iterable[Any]:
+        return track(cases, options.experiment)
+
+    rows = experiment.run(**sizes, track=progress)
+    tables = {title: table for title, table in experiment.tables(rows).items() if table}
+    for title, table in tables.items():
+        show(title, table)
+    chosen = ["--quick"] * options.quick + ([f"--seeds {options.seeds}"] if options.seeds else [])
+    command = " ".join(["python -m weft.paper", options.experiment, *chosen])
+    facts: dict[str, Any] = {"title": experiment.title, "command": command, "summary": tables}
+    write(folder, experiment.output, rows, tables, f"Computed by `{command}`.", **facts)
+    experiment.draw(rows).savefig(folder / f"{experiment.output}.png", dpi=150)
+    for suffix in ("json", "md", "png"):
+        print(folder / f"{experiment.output}.{suffix}")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        "python -m weft.paper", description="Run an experiment of the paper, or list them."
+    )
+    parser.add_argument("experiment", nargs="?", type=_name, help=f"one of: {shorten(EXPERIMENTS)}")
+    parser.add_argument("--quick", action="store_true", help="a small version, in seconds")
+    parser.add_argument("--seeds", type=_count, metavar="N", help="how many times each setting is drawn")
+    parser.add_argument("--out", type=Path, metavar="FOLDER", help="where the results go (default: results)")
+    return parser
+
+
+def _name(word: str) -> str:
+    if word not in EXPERIMENTS:
+        known = f"known: {shorten(EXPERIMENTS)}"
+        raise argparse.ArgumentTypeError(f"unknown experiment {word!r}{suggest(word, EXPERIMENTS)} ({known})")
+    return word
+
+
+def _count(word: str) -> int:
+    if not word.isdecimal() or int(word) < 1:
+        raise argparse.ArgumentTypeError(f"got {word!r}, expected a whole number of at least 1")
+    return int(word)
+
+
+if __name__ == "__main__":
+    main()
