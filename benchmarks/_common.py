@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-import json
 import multiprocessing
 import os
-import platform
 import resource
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import torch
-from rich.console import Console
-from rich.table import Table
 
-__all__ = ["alone", "seconds_of", "training_step", "write"]
+from weft import paper
+
+__all__ = ["DEVICE", "alone", "seconds_of", "training_step", "write"]
+
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
 RESULTS = Path(os.environ.get("WEFT_RESULTS", Path(__file__).parents[1] / "results"))
-PACKAGES = ("weft", "torch", "numpy", "scipy", "networkx", "zuko", "strnn")
 
 
 def seconds_of(steps: Mapping[str, Callable[[], object]], rounds: int = 10, warmup: int = 2) -> dict[str, float]:
@@ -51,13 +49,15 @@ def training_step(net: torch.nn.Module, x: torch.Tensor) -> Callable[[], None]:
 
 
 def alone(function: Callable[..., dict[str, Any]], *arguments: Any) -> dict[str, Any]:
-    """Run a function in a process of its own, and add that process's peak memory in GiB to what it returns."""
+    """Run a function in a process of its own, and add the peak memory of its device, in GiB, to what it returns."""
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         return pool.apply(_with_peak, (function, *arguments))
 
 
 def _with_peak(function: Callable[..., dict[str, Any]], *arguments: Any) -> dict[str, Any]:
     found = function(*arguments)
+    if DEVICE == "cuda":
+        return {**found, "peak_gib": torch.cuda.max_memory_allocated() / 2**30}
     return {**found, "peak_gib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20}
 
 
@@ -66,6 +66,8 @@ def write(
 ) -> None:
     """Write rows to ``results/NAME.json`` with the machine and the versions, and as a table to ``results/NAME.md``.
 
+    What ran on a GPU has ``_cuda`` behind its name.
+
     Args:
         name: Name of the files.
         rows: One mapping per row; the JSON keeps all of it.
@@ -73,40 +75,12 @@ def write(
         note: A sentence below the table.
         facts: Anything else that the JSON should hold.
     """
-    RESULTS.mkdir(parents=True, exist_ok=True)
-    device = torch.cuda.get_device_name() if torch.cuda.is_available() else f"{os.cpu_count()} CPU cores"
-    machine = {"machine": platform.machine(), "device": device, "threads": torch.get_num_threads()}
-    versions = {"python": platform.python_version(), **{each: found for each in PACKAGES if (found := _version(each))}}
-    record = {**machine, "versions": versions, **facts, "rows": list(rows)}
-    (RESULTS / f"{name}.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
-
-    cells = [[_show(row.get(key, "")) for key in columns] for row in rows]
-    lines = [" | ".join(columns.values()), " | ".join("---" for _ in columns), *(" | ".join(row) for row in cells)]
-    known = ", ".join(f"{package} {number}" for package, number in versions.items())
-    text = "\n".join(f"| {line} |" for line in lines) + f"\n\n{note}\n\n*{device}; {known}.*\n"
-    (RESULTS / f"{name}.md").write_text(text.replace("\n\n\n", "\n"), encoding="utf-8")
-
-    table = Table(*columns.values(), title=name)
-    for row in cells:
-        table.add_row(*row)
-    Console(width=None if Console().is_terminal else 160).print(table)
-
-
-def _show(value: Any) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int):
-        return f"{value:,}"
-    return f"{value:.3g}" if isinstance(value, float) else str(value)
-
-
-def _version(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None
+    name += "_cuda" if DEVICE == "cuda" else ""
+    table = [{heading: row.get(key, "") for key, heading in columns.items()} for row in rows]
+    paper.write(RESULTS, name, rows, {"": table}, note, (*paper.PACKAGES, "zuko", "strnn"), **facts)
+    paper.show(name, table)
 
 
 def _synchronize() -> None:
-    if torch.cuda.is_available():
+    if DEVICE == "cuda":
         torch.cuda.synchronize()

@@ -6,7 +6,7 @@ import torch
 import zuko
 
 import weft
-from _common import seconds_of, training_step, write
+from _common import DEVICE, seconds_of, training_step, write
 
 
 def main() -> None:
@@ -14,9 +14,9 @@ def main() -> None:
     rows = []
     for d, hidden, batch in ((784, (1568,), 256), (784, (1568,), 64), (784, (1568, 1568), 256), (100, (200, 200), 256)):
         graph = weft.graph.full(d)
-        x = torch.randn(batch, d)
-        ours = weft.StrNN(graph, hidden)
-        theirs = zuko.nn.MaskedMLP(torch.from_numpy(graph.adjacency()), hidden_features=hidden)
+        x = torch.randn(batch, d, device=DEVICE)
+        ours = weft.StrNN(graph, hidden, device=DEVICE)
+        theirs = zuko.nn.MaskedMLP(torch.from_numpy(graph.adjacency()), hidden_features=hidden).to(DEVICE)
         seconds = seconds_of({"weft": training_step(ours, x), "zuko": training_step(theirs, x)}, rounds=40, warmup=5)
         rows.append(
             {

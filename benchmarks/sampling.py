@@ -10,7 +10,7 @@ from collections.abc import Callable
 import torch
 
 import weft
-from _common import seconds_of, write
+from _common import DEVICE, seconds_of, write
 from weft import graph as g
 
 GRAPHS = {
@@ -50,8 +50,8 @@ def main() -> None:
     rows = []
     for name, graph in GRAPHS.items():
         d, generations = len(graph), len(graph.generations)
-        net = weft.StrNN(graph, (4 * d, 4 * d))
-        noise, schedule = torch.randn(BATCH, d), weft.nn.LevelSchedule(net)
+        net = weft.StrNN(graph, (4 * d, 4 * d), device=DEVICE)
+        noise, schedule = torch.randn(BATCH, d, device=DEVICE), weft.nn.LevelSchedule(net)
         seconds = seconds_of(
             {
                 "pass": without_gradients(net, noise),

@@ -11,19 +11,20 @@ from typing import Any
 import torch
 
 import weft
-from _common import alone, seconds_of, training_step, write
+from _common import DEVICE, alone, seconds_of, training_step, write
 
 
 def step(method: str, d: int, hubs: float, per_variable: int, batch: int) -> dict[str, Any]:
     torch.manual_seed(0)
     graph = weft.graph.random_dag(d, parents=3.0, hubs=hubs, seed=0)
     start = time.perf_counter()
-    net = weft.StrNN(graph, (per_variable * d,) * 2, 2, factorization=method)
+    net = weft.StrNN(graph, (per_variable * d,) * 2, 2, factorization=method, device=DEVICE)
     built = time.perf_counter() - start
-    seconds = seconds_of({"step": training_step(net, torch.randn(batch, d))}, rounds=7)["step"]
+    seconds = seconds_of({"step": training_step(net, torch.randn(batch, d, device=DEVICE))}, rounds=7)["step"]
     return {
         "graph": "Zipf" if hubs else "uniform",
         "method": method,
+        "execution": net.execution,
         "variables": d,
         "edges": graph.edges_count,
         "units": 2 * per_variable * d,

@@ -6,19 +6,21 @@ same sizes; and against the floor: what reading and writing the activations alon
 
 from __future__ import annotations
 
+import copy
+
 import torch
 import zuko
 
 import weft
-from _common import seconds_of, training_step, write
+from _common import DEVICE, seconds_of, training_step, write
 
 VARIABLES, HIDDEN, BATCH, OUTPUTS = 1000, (8000, 8000), 256, 2
 
 
 def floor_step(units: int) -> None:
     """Touch the activations as any step must: a ReLU forward and backward over all of them, in place."""
-    h = torch.empty(units, BATCH)
-    gradient = torch.empty(units, BATCH)
+    h = torch.empty(units, BATCH, device=DEVICE)
+    gradient = torch.empty(units, BATCH, device=DEVICE)
     torch.relu_(h)
     gradient.mul_(h)
 
@@ -26,17 +28,20 @@ def floor_step(units: int) -> None:
 def main() -> None:
     torch.manual_seed(0)
     graph = weft.graph.random_dag(VARIABLES, parents=3.0, seed=0)
-    x = torch.randn(BATCH, VARIABLES)
+    x = torch.randn(BATCH, VARIABLES, device=DEVICE)
     nets = {
-        "Weft, greedy": weft.StrNN(graph, HIDDEN, OUTPUTS),
-        "Weft, grouped": weft.StrNN(graph, HIDDEN, OUTPUTS, factorization="grouped"),
+        "Weft, greedy": weft.StrNN(graph, HIDDEN, OUTPUTS, execution="sparse", device=DEVICE),
+        "Weft, grouped": weft.StrNN(graph, HIDDEN, OUTPUTS, factorization="grouped", execution="sparse", device=DEVICE),
         "zuko MaskedMLP": zuko.nn.MaskedMLP(
             torch.from_numpy(graph.adjacency()).repeat_interleave(OUTPUTS, dim=0), hidden_features=HIDDEN
         ),
     }
-    steps = {name: training_step(net, x) for name, net in nets.items()}
+    if DEVICE == "cuda":  # a recorded step has no launches left, which most of a sparse step is
+        for name in list(nets):
+            nets[f"{name}, CUDA graph"] = torch.cuda.make_graphed_callables(copy.deepcopy(nets[name]).to(DEVICE), (x,))
+    steps = {name: training_step(net.to(DEVICE), x) for name, net in nets.items()}
     seconds = seconds_of({name: step for name, step in steps.items() if "Weft" in name}, rounds=30)
-    seconds |= seconds_of({"zuko MaskedMLP": steps["zuko MaskedMLP"]}, rounds=5)
+    seconds |= seconds_of({name: step for name, step in steps.items() if "zuko" in name}, rounds=5)
     units = sum(HIDDEN) + OUTPUTS * VARIABLES
     seconds["floor: activations once there and back"] = seconds_of({"floor": lambda: floor_step(units)}, rounds=30)[
         "floor"
