@@ -52,7 +52,7 @@ def main(folder: Path) -> None:
         fitted = net(test_data)
     unexplained = ((fitted - true_means).var() / true_means.var()).item()
     print(f"The network explains {1 - unexplained:.1%} of what can be known of each variable from its parents.")
-    slopes = torch.func.vmap(torch.func.jacrev(net))(test_data)  # rows x outputs x inputs
+    slopes = torch.func.vmap(torch.func.jacrev(net))(test_data).detach()  # rows x outputs x inputs
     largest = slopes.abs().amax(dim=0)
     edges = torch.from_numpy(graph.adjacency())  # row i marks the parents of variable i
     print(f"Of {graph.edges_count} edges, {(largest[edges] > 0).sum()} move their child.")
