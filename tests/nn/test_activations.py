@@ -204,7 +204,19 @@ def test_unknown_names_list_the_valid_ones(name, suggested):
 
 
 @pytest.mark.parametrize(
-    "given", [None, 3, ["relu"], torch.relu, lambda: torch.relu, lambda x: x, lambda: None, nn.Linear, dict], ids=str
+    "given",
+    [None, 3, ["relu"], torch.relu, lambda: torch.relu, lambda x: x, lambda: None, nn.Linear, dict],
+    ids=[
+        "None",
+        "number",
+        "list",
+        "function",
+        "returns a function",
+        "takes an argument",
+        "returns None",
+        "class",
+        "dict",
+    ],
 )
 def test_what_is_no_activation(given):
     expected = r"activation .* (makes no module|gives a \w+).*expected a name, a torch.nn.Module such as torch.nn.ReLU"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,9 +11,10 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor, nn
 
-from ._plan import BlockPlan, Bucket
+from ._blocks import run_blocks
+from ._plan import BlockPlan
 
-__all__ = ["BlockLinear", "Fixed", "MaskedLinear", "Skip", "StructuredLinear", "run_blocks", "skip_places"]
+__all__ = ["BlockLinear", "Fixed", "MaskedLinear", "Skip", "StructuredLinear", "skip_places"]
 
 
 class Fixed(nn.Module):
@@ -123,8 +124,7 @@ class MaskedLinear(StructuredLinear):
 class BlockLinear(StructuredLinear):
     """A linear layer that stores and multiplies only what its mask keeps, block by block.
 
-    It gives its units in the order of its plan. Everything is made of differentiable gathers and batched products, so
-    every transformation of PyTorch applies.
+    It gives its units in the order of its plan.
 
     Args:
         mask: Boolean CSR array (units, inputs) with sorted indices.
@@ -152,10 +152,7 @@ class BlockLinear(StructuredLinear):
 
     def forward(self, x: Tensor) -> Tensor:
         """Map (inputs, batch) to (units, batch)."""
-        pieces = list(run_blocks(x, self.weight, self.bias, self.gather, self.plan.buckets))
-        if not pieces:
-            return x[:0]
-        return pieces[0] if len(pieces) == 1 else torch.cat(pieces)
+        return run_blocks(x, self.weight, self.bias, self.gather, self.plan.buckets)
 
     def read(self) -> tuple[Tensor, Tensor | None]:
         """Return the weights in CSR order and the biases in unit order."""
@@ -176,24 +173,6 @@ class BlockLinear(StructuredLinear):
             f"{self.inputs} -> {len(self.order)}, {self.weight.numel():,} weights in {blocks:,} blocks of "
             f"{len(self.plan.buckets)} shapes, bias={self.bias is not None}"
         )
-
-
-def run_blocks(
-    x: Tensor, weight: Tensor, bias: Tensor | None, gather: Tensor, buckets: tuple[Bucket, ...]
-) -> Iterator[Tensor]:
-    """Yield the units of each bucket, (rows, batch), from inputs (features, batch) and flat weights."""
-    batch = x.shape[1]
-    # One gather for all buckets: the backward pass of each would fill a gradient as large as x.
-    reads = x.index_select(0, gather).split_with_sizes([bucket.gathered for bucket in buckets])
-    weights = weight.split_with_sizes([bucket.weights for bucket in buckets])
-    sizes = [bucket.rows for bucket in buckets]
-    biases = [None] * len(buckets) if bias is None else bias.split_with_sizes(sizes)
-    for bucket, read, w, b in zip(buckets, reads, weights, biases, strict=True):
-        # Also without inputs: the product is then zero, and keeps the graph of autograd whole.
-        read = read.view(bucket.blocks, bucket.inputs, batch)
-        w = w.view(bucket.blocks, bucket.units, bucket.inputs)
-        out = torch.bmm(w, read) if b is None else torch.baddbmm(b.view(bucket.blocks, bucket.units, 1), w, read)
-        yield out.view(bucket.rows, batch)
 
 
 class Skip(Fixed):

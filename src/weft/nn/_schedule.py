@@ -14,7 +14,8 @@ from torch import Tensor
 
 from .._errors import shorten, show
 from ..graph import Graph
-from ._layers import MaskedLinear, run_blocks, skip_places
+from ._blocks import run_blocks
+from ._layers import MaskedLinear, skip_places
 from ._plan import BlockPlan, Bucket
 from ._strnn import StrNN
 
@@ -223,8 +224,7 @@ class Walk:
         weight, bias = self._weights[number][stage]
         if layer.plan is not None:
             buckets = self._index.buckets[number][stage]
-            pieces = list(run_blocks(below, weight, bias, self._index.gather[number][stage], buckets))
-            return torch.cat(pieces) if pieces else below[:0]
+            return run_blocks(below, weight, bias, self._index.gather[number][stage], buckets, growing=True)
         read = below[: int(layer.known[stage])]
         if torch.is_grad_enabled():
             read = read.clone()  # autograd keeps it for the weights' gradient, and later stages write behind it
