@@ -55,21 +55,33 @@ class TestInputs:
         ids=str,
     )
     def test_what_is_no_tensor(self, x, kind):
-        with refused(rf"^expected a torch.Tensor, got a {kind}; use torch.as_tensor\(x\)\.$"):
+        with refused(rf"^x is a {kind}, expected a torch.Tensor; use torch.as_tensor\(\.\.\.\)\.$"):
             chain_net()(x)
 
     @pytest.mark.parametrize("dtype", [torch.float64, torch.float16, torch.int64, torch.bool, torch.complex64], ids=str)
     def test_the_wrong_type(self, dtype):
-        with refused(rf"^expected torch.float32, got {dtype}: pass x.to\(torch.float32\), or convert the network\.$"):
+        with refused(
+            rf"^x is of {dtype}, expected torch.float32: pass .to\(torch.float32\), or convert the network\.$"
+        ):
             chain_net()(torch.zeros(4, 5, dtype=dtype))
-        with refused(r"^expected torch.float64, got torch.float32: pass x.to\(torch.float64\)"):
+        with refused(r"^x is of torch.float32, expected torch.float64: pass .to\(torch.float64\)"):
             chain_net(dtype=torch.float64)(torch.zeros(4, 5))
+
+    def test_the_wrong_device(self):
+        with refused(r"^x is on meta, expected cpu: pass .to\('cpu'\), or move the network\.$"):
+            chain_net()(torch.zeros(4, 5, device="meta"))
+        with refused(r"^the context is on meta, expected cpu"):
+            chain_net(context=2)(torch.zeros(4, 5), torch.zeros(4, 2, device="meta"))
+
+    def test_what_is_no_ordinary_tensor(self):
+        with refused(r"^x is sparse or nested, expected an ordinary tensor; use .to_dense\(\)"):
+            chain_net()(torch.zeros(4, 5).to_sparse())
 
 
 class TestContexts:
     @pytest.mark.parametrize("execution", EXECUTIONS)
     def test_missing(self, execution):
-        with refused(r"^expected a context of 2 columns, got none: net\(x, context\)\.$"):
+        with refused(r"^expected a context of shape \(4, 2\), got none\.$"):
             chain_net(context=2, execution=execution)(torch.zeros(4, 5))
 
     def test_unexpected(self):
@@ -86,11 +98,32 @@ class TestContexts:
 
     @pytest.mark.parametrize("context", [np.zeros((4, 2)), [[0.0, 0.0]] * 4, 3.0], ids=lambda c: type(c).__name__)
     def test_what_is_no_tensor(self, context):
-        with refused(rf"expected a context of shape \(4, 2\), got a {type(context).__name__}"):
+        with refused(rf"the context is a {type(context).__name__}, expected a torch.Tensor"):
             chain_net(context=2)(torch.zeros(4, 5), context)
+
+    @pytest.mark.parametrize("dtype", [torch.float64, torch.int64, torch.complex64], ids=str)
+    def test_the_wrong_type(self, dtype):
+        with refused(rf"^the context is of {dtype}, expected torch.float32: pass .to\(torch.float32\)"):
+            chain_net(context=2)(torch.zeros(4, 5), torch.zeros(4, 2, dtype=dtype))
 
 
 class TestArguments:
+    @pytest.mark.parametrize("device", ["nope", "", 99, 1.5, []], ids=repr)
+    def test_devices_that_are_none(self, device):
+        with refused(rf"^device is {re.escape(repr(device))}, expected one that tensors can be put on: \w+"):
+            chain_net(device=device)
+
+    @pytest.mark.parametrize("what", ["residual", "bias"])
+    @pytest.mark.parametrize("value", ["False", 1, None, [True]], ids=repr)
+    def test_switches_that_are_neither(self, what, value):
+        with refused(rf"^{what} is {re.escape(repr(value))}, expected True or False\.$"):
+            chain_net(**{what: value})
+
+    @pytest.mark.parametrize("what", ["outputs", "inputs", "context"])
+    def test_counts_beyond_any_memory(self, what):
+        with refused(rf"^{what} is 10+, expected an integer of at most 268,435,456\.$"):
+            chain_net(**{what: 10**30})
+
     @pytest.mark.parametrize(
         ("execution", "suggested"),
         [("spars", "sparse"), ("Dense", "dense"), ("zzz", None), ("", None), (None, None), (1, None)],
@@ -184,9 +217,12 @@ class TestArguments:
         with refused(expected):
             weft.StrNN(CHAIN, hidden, residual=True, execution=execution)
 
-    @pytest.mark.parametrize("dtype", [torch.int64, torch.bool, torch.complex64], ids=str)
+    @pytest.mark.parametrize(
+        "dtype", [torch.int64, torch.bool, torch.complex64, torch.float8_e4m3fn, "float32", float], ids=str
+    )
     def test_parameters_of_whole_numbers(self, dtype):
-        with refused(rf"^dtype is {dtype}, expected a floating type such as torch.float32\.$"):
+        valid = "torch.float16, torch.bfloat16, torch.float32, torch.float64"
+        with refused(rf"^dtype is {re.escape(repr(dtype))}, expected one of {valid}\.$"):
             chain_net(dtype=dtype)
 
 
@@ -281,6 +317,11 @@ class TestFinishedFactorizations:
         )
         with refused(expected, weft.FactorizationError):
             weft.StrNN(CHAIN, hidden, factorization=f)
+
+    def test_of_other_widths_that_are_the_default(self):
+        f = weft.factorize(CHAIN, (40,))
+        with refused(r"^hidden=\[128, 128\], but the factorization has the widths", weft.FactorizationError):
+            weft.StrNN(CHAIN, [128, 128], factorization=f)
 
     def test_of_these_widths(self):
         f = weft.factorize(CHAIN, (40,))

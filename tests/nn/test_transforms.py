@@ -279,8 +279,21 @@ class TestSaving:
             one.layers[0].weight.add_(1.0)
         assert not same_values(one, other)  # it is a copy
 
-    def test_a_state_dict_holds_the_parameters_and_nothing_else(self, net):
-        assert list(net.state_dict()) == [name for name, _ in net.named_parameters()]
+    def test_a_state_dict_holds_the_parameters_and_a_digest_of_the_masks(self, net):
+        assert list(net.state_dict()) == ["_extra_state", *(name for name, _ in net.named_parameters())]
+
+    @pytest.mark.parametrize(
+        ("structure", "method"),
+        [(weft.graph.star(6), "greedy"), (weft.graph.chain(6), "grouped")],
+        ids=["star", "grouped"],
+    )
+    def test_weights_of_other_masks_are_refused(self, execution, structure, method):
+        net = weft.StrNN(weft.graph.chain(6), (10, 10), execution=execution)
+        other = weft.StrNN(structure, (10, 10), factorization=method, execution=execution)
+        state = {name: net.state_dict().get(name) for name in net.state_dict()}
+        state["_extra_state"] = other.state_dict()["_extra_state"]
+        with pytest.raises(ValueError, match=r"these weights are of another structure, factorization or execution"):
+            net.load_state_dict(state)
 
     def test_a_state_dict_may_be_assigned(self, execution):
         one, other = (network("greedy", execution=execution, seed=seed, residual=True) for seed in (0, 1))
@@ -293,6 +306,8 @@ class TestSaving:
         net = network("greedy", execution=execution)
         other = net.to_execution("sparse" if execution == "dense" else "dense")
         with pytest.raises(RuntimeError, match=r"size mismatch for layers\.0\.weight"):
+            net.load_state_dict(other.state_dict() | {"_extra_state": net.get_extra_state()})
+        with pytest.raises(ValueError, match=r"of another structure, factorization or execution"):
             net.load_state_dict(other.state_dict())
 
     def test_a_state_that_lacks_something_is_refused(self, net):

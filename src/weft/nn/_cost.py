@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 
+from ..graph import read_binary_matrix
 from ..masks import distinct_rows
 
 __all__ = ["cheaper_execution"]
@@ -38,8 +39,9 @@ def cheaper_execution(
         'sparse'
     """
     kind = torch.get_default_device().type if device is None else torch.device(device).type
-    dense = sum(mask.shape[0] * mask.shape[1] for mask in masks)
-    sparse = sum(_sparse_cost(mask, PRODUCT.get(kind, PRODUCT["cuda"])) for mask in masks)
+    read = [read_binary_matrix(mask, f"mask {number}") for number, mask in enumerate(masks, start=1)]
+    dense = sum(mask.shape[0] * mask.shape[1] for mask in read)
+    sparse = sum(_sparse_cost(mask, PRODUCT.get(kind, PRODUCT["cuda"])) for mask in read)
     return "sparse" if sparse < dense else "dense"
 
 

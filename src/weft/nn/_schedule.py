@@ -15,6 +15,7 @@ from torch import Tensor
 from .._errors import shorten, show
 from ..graph import Graph
 from ._blocks import run_blocks
+from ._checks import check_context, check_tensor
 from ._layers import MaskedLinear, skip_places
 from ._plan import BlockPlan, Bucket
 from ._strnn import StrNN
@@ -149,22 +150,16 @@ class Walk:
     def __init__(self, schedule: LevelSchedule, batch: int, context: Tensor | None) -> None:
         net = schedule.net
         weight = net.layers[0].weight
-        if isinstance(batch, bool) or not isinstance(batch, int) or batch < 0:
+        if isinstance(batch, bool) or not isinstance(batch, (int, np.integer)) or batch < 0:
             raise ValueError(f"batch is {show(batch)}, expected the number of rows, an integer of at least 0.")
-        expected = (batch, net.context)
-        if context is None and net.context:
-            raise ValueError(f"expected a context of shape {expected}, got none.")
-        if context is not None and not net.context:
-            raise ValueError("got a context, but the network has none: make it with StrNN(..., context=n).")
-        if context is not None and (not isinstance(context, Tensor) or context.shape != expected):
-            raise ValueError(f"expected a context of shape {expected}, got {_shown(context)}.")
+        check_context(context, net.context, (int(batch),), weight)
         self.schedule = schedule
         self.generation = 0
-        self._batch = batch
+        self._batch = int(batch)
         self._index = schedule._tensors(weight.device)
         self._weights = [_stage_weights(net, number, schedule) for number in range(len(net.layers))]
         sizes = [len(layer.order) for layer in (schedule._inputs, *schedule._layers[:-1])]
-        self._known = [weight.new_zeros(size, batch) for size in sizes]
+        self._known = [weight.new_zeros(size, self._batch) for size in sizes]
         if context is not None:
             self._known[0][schedule._inputs.places(0)] = context.t()
         self._compute(0)
@@ -194,13 +189,11 @@ class Walk:
             raise ValueError(f"all {len(schedule.generations)} generations have been walked; begin a new walk.")
         places = schedule._inputs.places(self.generation + 1)
         expected = (self._batch, places.stop - places.start)
-        dtype = self._known[0].dtype
-        if not isinstance(values, Tensor) or values.shape != expected or values.dtype != dtype:
-            names = shorten(schedule.net.structure.inputs[j] for j in schedule.generations[self.generation])
-            raise ValueError(
-                f"expected values of shape {expected} and {dtype} for generation {self.generation} ({names}), "
-                f"got {_shown(values)}."
-            )
+        names = shorten(schedule.net.structure.inputs[j] for j in schedule.generations[self.generation])
+        of = f"for generation {self.generation} ({names})"
+        check_tensor(f"the tensor of values {of}", values, self._known[0])
+        if values.shape != expected:
+            raise ValueError(f"expected values of shape {expected} {of}, got {tuple(values.shape)}.")
         self._known[0][places] = values.t()
         self.generation += 1
         self._compute(self.generation)
@@ -317,11 +310,6 @@ def _arrival(net: StrNN, arrival: Sequence[int] | None) -> np.ndarray:
         structure.matrix, names=structure.inputs, orientation="row_is_child"
     )
     return np.asarray(graph.levels, dtype=np.int64)
-
-
-def _shown(value: Tensor | None) -> str:
-    """Say of what shape and type something is that should have been a tensor."""
-    return f"{tuple(value.shape)} and {value.dtype}" if isinstance(value, Tensor) else f"a {type(value).__name__}"
 
 
 def _stages(mask: sp.csr_array, below: np.ndarray) -> np.ndarray:

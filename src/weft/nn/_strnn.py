@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import copy
+import hashlib
 from collections.abc import Callable, Iterable, Sequence
-from typing import Literal, cast
+from typing import Literal, cast, overload
 
 import numpy as np
 import scipy.sparse as sp
 import torch
 from torch import Tensor, nn
 
-from .._errors import FactorizationError, shorten, suggest
+from .._errors import FactorizationError, shorten, show, suggest
 from ..graph import Structure, StructureLike
-from ..masks import Factorization, Factorizer, factorize, reach
+from ..masks import Factorization, Factorizer, factorize
 from ._activations import make_activation
+from ._checks import check_context, check_dtype, check_tensor, read_device
 from ._cost import cheaper_execution
 from ._layers import BlockLinear, Fixed, MaskedLinear, Skip, StructuredLinear
 
@@ -22,6 +24,9 @@ __all__ = ["StrNN"]
 
 EXECUTIONS = ("auto", "dense", "sparse")
 HIDDEN = (128, 128)
+
+LARGEST_DENSE = 2**28
+"""Entries above which a dense matrix is refused."""
 
 
 class StrNN(Fixed):
@@ -79,9 +84,11 @@ class StrNN(Fixed):
         bias: bool = True,
     ) -> None:
         super().__init__()
-        device = torch.get_default_device() if device is None else device
-        if dtype is not None and not dtype.is_floating_point:
-            raise ValueError(f"dtype is {dtype}, expected a floating type such as torch.float32.")
+        device = read_device(device)
+        check_dtype(dtype)
+        for what, flag in (("residual", residual), ("bias", bias)):
+            if not isinstance(flag, bool):
+                raise ValueError(f"{what} is {show(flag)}, expected True or False.")  # noqa: TRY004
         read = Structure.of(structure)
         self.structure = read
         self.context = _count(context, "context", least=0)
@@ -92,9 +99,9 @@ class StrNN(Fixed):
         self.factorization = _factorization(whole, hidden, factorization)
         self.residual = residual
         masks = self.expanded_masks()
-        if execution not in EXECUTIONS:
+        if not isinstance(execution, str) or execution not in EXECUTIONS:
             raise ValueError(
-                f"unknown execution {execution!r}{suggest(execution, EXECUTIONS)}. Valid: {shorten(EXECUTIONS)}."
+                f"unknown execution {show(execution)}{suggest(execution, EXECUTIONS)}. Valid: {shorten(EXECUTIONS)}."
             )
         self.execution = cheaper_execution(masks, device) if execution == "auto" else execution
 
@@ -184,16 +191,47 @@ class StrNN(Fixed):
             mask.sort_indices()
         return masks
 
-    def jacobian_structure(self) -> np.ndarray:
+    @overload
+    def jacobian_structure(self, sparse: Literal[False] = ...) -> np.ndarray: ...
+    @overload
+    def jacobian_structure(self, sparse: Literal[True]) -> sp.csr_array: ...
+    def jacobian_structure(self, sparse: bool = False) -> np.ndarray | sp.csr_array:  # noqa: FBT001, FBT002
         """Return which variable's outputs depend on which variable's inputs, computed from the masks alone.
+
+        Args:
+            sparse: Whether to return a CSR array instead of a dense one, which must not be too large to hold.
 
         Examples:
             >>> import weft
             >>> bool((weft.StrNN(weft.graph.full(4)).jacobian_structure() == weft.graph.full(4).adjacency()).all())
             True
         """
-        reached: np.ndarray = reach(self.factorization.masks_sparse).toarray()
-        return reached[:, : len(self.structure.inputs)]  # the context comes last
+        rows, columns = self.structure.shape
+        reached = sp.csr_array(self.factorization.reach[:, :columns])  # the context comes last
+        if sparse:
+            return reached
+        if rows * columns > LARGEST_DENSE:
+            raise ValueError(
+                f"the matrix has {rows:,} x {columns:,} entries, too many to hold densely (limit {LARGEST_DENSE:,}); "
+                f"call jacobian_structure(sparse=True)."
+            )
+        return np.asarray(reached.toarray())
+
+    def get_extra_state(self) -> Tensor:
+        """Return a digest of the masks, which goes with the weights into the state dict."""
+        digest = hashlib.sha256()
+        for mask, layer in zip(self.expanded_masks(), self.layers, strict=True):
+            for part in (mask.shape, mask.indptr, mask.indices, layer.order):
+                digest.update(np.asarray(part, dtype=np.int64).tobytes())
+        return torch.frombuffer(bytearray(digest.digest()), dtype=torch.uint8)
+
+    def set_extra_state(self, state: Tensor) -> None:
+        """Refuse weights of a network with other masks, which could fit in number and mean something else."""
+        if not torch.equal(state.cpu(), self.get_extra_state()):
+            raise ValueError(
+                f"these weights are of another structure, factorization or execution than this network, StrNN("
+                f"{self.extra_repr()}). Load them into a network made as theirs was; to_execution converts it."
+            )
 
     def to_execution(self, execution: Literal["dense", "sparse"]) -> StrNN:
         """Return a copy of the network that computes the same function by the other execution.
@@ -206,19 +244,21 @@ class StrNN(Fixed):
             True
         """
         first = self.layers[0]
-        out = StrNN(
-            self.structure,
-            outputs=self.output_sizes if self._stacked is None else self._stacked,
-            activation=self.activations[0] if len(self.activations) else "identity",
-            factorization=self.factorization,
-            execution=execution,
-            context=self.context,
-            device=first.weight.device,
-            dtype=first.weight.dtype,
-            inputs=self.input_sizes,
-            residual=self.residual,
-            bias=first.bias is not None,
-        )
+        device = first.weight.device
+        with torch.random.fork_rng([device] if device.type == "cuda" else []):  # no draw is needed, none may show
+            out = StrNN(
+                self.structure,
+                outputs=self.output_sizes if self._stacked is None else self._stacked,
+                activation=self.activations[0] if len(self.activations) else "identity",
+                factorization=self.factorization,
+                execution=execution,
+                context=self.context,
+                device=device,
+                dtype=first.weight.dtype,
+                inputs=self.input_sizes,
+                residual=self.residual,
+                bias=first.bias is not None,
+            )
         out.activations = copy.deepcopy(self.activations)
         for mine, other in zip(self.layers, out.layers, strict=True):
             other.write(*mine.read())
@@ -255,28 +295,13 @@ class StrNN(Fixed):
 
     def _read_input(self, x: Tensor, context: Tensor | None) -> Tensor:
         """Check the inputs against the structure and put the context behind them."""
-        expected = sum(self.input_sizes)
-        if not isinstance(x, Tensor):
-            raise ValueError(f"expected a torch.Tensor, got a {type(x).__name__}; use torch.as_tensor(x).")  # noqa: TRY004
+        expected, like = sum(self.input_sizes), self.layers[0].weight
+        check_tensor("x", x, like)
         if x.ndim == 0 or x.shape[-1] != expected:
             width = x.shape[-1] if x.ndim else "a scalar"
             raise ValueError(f"expected {expected} columns ({self._column_names()}), got {width}.")
-        dtype = self.layers[0].weight.dtype
-        if x.dtype != dtype:
-            raise ValueError(f"expected {dtype}, got {x.dtype}: pass x.to({dtype}), or convert the network.")
-        if self.context == 0:
-            if context is not None:
-                raise ValueError("got a context, but the network has none: make it with StrNN(..., context=n).")
-            return x
-        if context is None:
-            raise ValueError(f"expected a context of {self.context} columns, got none: net(x, context).")
-        if not isinstance(context, Tensor) or context.shape != (*x.shape[:-1], self.context):
-            got = tuple(context.shape) if isinstance(context, Tensor) else f"a {type(context).__name__}"
-            raise ValueError(
-                f"expected a context of shape {(*x.shape[:-1], self.context)}, got {got}: its leading "
-                f"dimensions are those of x; expand it where it is shared."
-            )
-        return torch.cat([x, context.to(dtype)], dim=-1)
+        check_context(context, self.context, tuple(x.shape[:-1]), like)
+        return x if context is None else torch.cat([x, context], dim=-1)
 
     def _column_names(self) -> str:
         names = [
@@ -309,9 +334,9 @@ def _factorization(
             f"with {structure.edges_count} edges. Factorize the structure of this network (with context, "
             f"weft.graph.Structure.of(structure).with_context())."
         )
-    if not isinstance(hidden, Iterable) or tuple(hidden) not in (HIDDEN, factorization.widths):
+    if hidden is not HIDDEN and (not isinstance(hidden, Iterable) or tuple(hidden) != factorization.widths):
         raise FactorizationError(
-            f"hidden={hidden!r}, but the factorization has the widths {factorization.widths}; leave hidden out."
+            f"hidden={show(hidden)}, but the factorization has the widths {factorization.widths}; leave hidden out."
         )
     return factorization
 
@@ -328,5 +353,7 @@ def _per_variable(sizes: int | Sequence[int], names: Sequence[object], what: str
 
 def _count(value: object, what: str, least: int = 1) -> int:
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-        raise ValueError(f"{what} is {value!r}, expected an integer of at least {least}.")
+        raise ValueError(f"{what} is {show(value)}, expected an integer of at least {least}.")
+    if value > LARGEST_DENSE:
+        raise ValueError(f"{what} is {show(value)}, expected an integer of at most {LARGEST_DENSE:,}.")
     return int(value)
