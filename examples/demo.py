@@ -1,11 +1,11 @@
 """Weft in one run: read a graph, turn it into masks, build a network on them, fit it, check it, draw it.
 
-Run it with `make demo`, or with `python examples/demo.py [folder for the pictures]`.
+Run it with `make demo`, or with `python examples/demo.py`.
 """
 
 from __future__ import annotations
 
-import sys
+import argparse
 from pathlib import Path
 
 import matplotlib
@@ -26,7 +26,6 @@ console = Console()
 
 def main(folder: Path) -> None:
     """Go through the whole job, step by step."""
-    folder.mkdir(parents=True, exist_ok=True)
     torch.manual_seed(0)
 
     console.rule("1. A graph says which variable may depend on which")
@@ -50,8 +49,12 @@ def main(folder: Path) -> None:
     test_data, true_means = simulate(graph, rows=1000)
     with torch.no_grad():
         fitted = net(test_data)
-    unexplained = ((fitted - true_means).var() / true_means.var()).item()
-    print(f"The network explains {1 - unexplained:.1%} of what can be known of each variable from its parents.")
+    print("Of what the parents tell of a variable, the network explains")
+    for name in graph.order:
+        if graph.parents(name):
+            column = graph.index(name)
+            missed = (fitted - true_means)[:, column].var() / true_means[:, column].var()
+            print(f"  {name}: {1 - missed.item():.1%}")
     slopes = torch.func.vmap(torch.func.jacrev(net))(test_data).detach()  # rows x outputs x inputs
     largest = slopes.abs().amax(dim=0)
     edges = torch.from_numpy(graph.adjacency())  # row i marks the parents of variable i
@@ -123,12 +126,28 @@ def draw_network(graph: weft.Graph, slopes: Tensor, fitted: Tensor, true_means: 
     for name in graph.nodes:
         if graph.parents(name):
             column = graph.index(name)
-            right.plot(true_means[:, column], fitted[:, column], ".", markersize=3, label=name)
+            right.scatter(true_means[:, column], fitted[:, column], s=8, alpha=0.3, linewidths=0, label=name)
     right.axline((0, 0), slope=1, color="black", linewidth=0.8)
-    right.set(xlabel="true mean given the parents", ylabel="fitted mean", title="1000 new rows")
-    right.legend(markerscale=3, frameon=False)
+    right.set(xlabel="true mean given the parents", ylabel="fitted mean")
+    right.set_title(f"Fitted against true means, {len(fitted):,} new rows")
+    for handle in right.legend(markerscale=2, frameon=False).legend_handles:
+        handle.set_alpha(1)
     return figure
 
 
+def read_folder() -> Path:
+    """Read from the command line where the pictures go, and make that folder."""
+    parser = argparse.ArgumentParser(description="Go from a graph to a fitted network, with pictures.")
+    parser.add_argument(
+        "folder", nargs="?", type=Path, default="demo-output", help="where the pictures go (%(default)s)"
+    )
+    folder: Path = parser.parse_args().folder
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        parser.error(f"cannot make the folder {str(folder)!r}: {error.strerror}; name another")
+    return folder
+
+
 if __name__ == "__main__":
-    main(Path(sys.argv[1] if len(sys.argv) > 1 else "demo-output"))
+    main(read_folder())

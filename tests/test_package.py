@@ -24,7 +24,7 @@ def output_of(code):
 
 
 def test_the_rooms_are_found():
-    assert {"weft.graph", "weft.masks", "weft.nn"} <= set(ROOMS)
+    assert {"weft.graph", "weft.masks", "weft.nn", "weft.paper"} <= set(ROOMS)
     assert len(SOURCES) == len(MODULES) + 1
 
 
