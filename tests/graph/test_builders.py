@@ -110,7 +110,7 @@ def test_bad_numbers_are_refused(name, argument):
     build, arguments = BUILDERS[name]
     fractions = [] if argument in NUMBERS else [1.5, 2.0, float("inf")]
     for bad in (-1, "3", None, True, float("nan"), [3], *fractions):
-        with pytest.raises(GraphError, match=rf"^{name} got {argument}=.*, expected a (whole )?number (of|from) "):
+        with pytest.raises(GraphError, match=rf"^{name}: {argument} is .*, expected a (whole )?number (of|from) "):
             build(**{**arguments, argument: bad})
 
 
@@ -126,9 +126,9 @@ def test_a_slip_of_the_pen_is_refused(name, size):
 
 
 def test_limits_of_arguments_are_named():
-    with pytest.raises(GraphError, match=r"threshold=2, expected a number from 0 to 1\.$"):
+    with pytest.raises(GraphError, match=r"threshold is 2, expected a number from 0 to 1\.$"):
         random_sparse(3, 2, 0)
-    with pytest.raises(GraphError, match=r"seed=4294967296, expected a whole number from 0 to 4,294,967,295\.$"):
+    with pytest.raises(GraphError, match=r"seed is 4294967296, expected a whole number from 0 to 4,294,967,295\.$"):
         random_sparse(3, 0.5, 2**32)
     with pytest.raises(GraphError, match=r"^the graph may have 500,000,000 nodes or edges"):
         random_dag(5, parents=1e8)

@@ -150,9 +150,9 @@ def test_repr_is_short(graph, text):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("markr", "no node is named 'markr'; did you mean 'marker'?; the nodes are dose, marker, age."),
+        ("markr", "no node is named 'markr' (did you mean 'marker'?); the nodes are dose, marker, age."),
         ("z", "no node is named 'z'; the nodes are dose, marker, age."),
-        (["dose"], "no node is named ['dose']; did you mean 'dose'?; the nodes are dose, marker, age."),
+        (["dose"], "no node is named ['dose'] (did you mean 'dose'?); the nodes are dose, marker, age."),
         (None, "no node is named None; the nodes are dose, marker, age."),
         (0, "no node is named 0; the nodes are dose, marker, age."),
     ],
@@ -208,3 +208,18 @@ def test_a_cycle_that_is_printed_is_there(digraph, data):
     assert cycle[0] == cycle[-1]
     assert len(set(cycle)) == len(cycle) - 1
     assert all(digraph.has_edge(parent, child) for parent, child in pairwise(cycle))
+
+
+def test_a_graph_is_made_once():
+    graph = Graph.from_edges([("a", "b")])
+    with pytest.raises(AttributeError, match="a Graph cannot be changed"):
+        graph.__init__(["c"], [[0]])
+    assert graph.nodes == ("a", "b")
+
+
+def test_levels_cannot_be_written_through():
+    for graph in (Graph.from_edges([("a", "b")]), pickle.loads(pickle.dumps(Graph.from_edges([("a", "b")])))):
+        with pytest.raises(ValueError, match="read-only"):
+            graph.levels[0] = 7
+        with pytest.raises(ValueError, match="WRITEABLE"):
+            graph.levels.flags.writeable = True

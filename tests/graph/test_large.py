@@ -66,7 +66,7 @@ def test_the_coloring_is_proper_and_pushes_each_edge_once(graph, monkeypatch):
 
 def test_a_power_is_held_and_a_closure_refused(graph):
     assert graph.power(1) is graph
-    with pytest.raises(GraphError, match=r"has [\d,]+ edges, more than max_edges=1,000; if memory allows"):
+    with pytest.raises(GraphError, match=r"has at least [\d,]+ edges, more than max_edges=1,000; if memory allows"):
         graph.power(2, max_edges=1000)
     with pytest.raises(GraphError, match="the dense matrix of 100,000 nodes has 10,000,000,000 entries"):
         graph.adjacency()

@@ -92,13 +92,13 @@ def test_any_name_is_drawn(name):
 
 
 BAD_PLOTS = {
-    "direction='left', expected 'right' or 'down'": {"direction": "left"},
-    "direction='rigt', expected 'right' or 'down'; did you mean 'right'?": {"direction": "rigt"},
-    "direction=None, expected": {"direction": None},
+    "direction is 'left', expected 'right' or 'down'": {"direction": "left"},
+    "direction is 'rigt', expected 'right' or 'down' (did you mean 'right'?).": {"direction": "rigt"},
+    "direction is None, expected": {"direction": None},
     "labels='yes', expected True, False or None": {"labels": "yes"},
     "ax=5, expected matplotlib axes": {"ax": 5},
     "colors='red', expected a mapping from names to colors": {"colors": "red"},
-    "colors names 'markr', which is not a node; did you mean 'marker'?": {"colors": {"markr": "red"}},
+    "colors names 'markr', which is not a node (did you mean 'marker'?).": {"colors": {"markr": "red"}},
     "the color of 'dose' is 'redd', expected a matplotlib color": {"colors": {"dose": "redd"}},
 }
 

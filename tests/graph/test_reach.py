@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from weft import Graph, GraphError
-from weft.graph import _reach, chain, full, random_dag
+from weft.graph import _reach, chain, full, previous, random_dag
 
 SEEDED = settings(derandomize=True, database=None, deadline=None, max_examples=100)
 DAGS = st.from_type(nx.DiGraph)
@@ -83,7 +83,9 @@ def test_a_closure_too_large_to_hold_is_refused_with_its_exact_size():
     message = "the closure of Graph(30000 nodes, 29999 edges, depth 29999) has 449,985,000 edges, more than max_edges="
     with pytest.raises(GraphError, match=re.escape(message + "50,000,000; if memory allows")):
         chain(30_000).closure()
-    with pytest.raises(GraphError, match=r"power\(3\) of Graph\(.*\) has 89,994 edges, more than max_edges=1,000;"):
+    with pytest.raises(
+        GraphError, match=r"power\(3\) of Graph\(.*\) has at least 89,994 edges, more than max_edges=1,000;"
+    ):
         chain(30_000).power(3, max_edges=1000)
 
 
@@ -93,12 +95,37 @@ def test_no_limit_is_a_limit():
 
 @pytest.mark.parametrize("k", [0, -1, 1.5, "2", True, None])
 def test_a_power_is_a_whole_number(k):
-    with pytest.raises(GraphError, match=r"^power got k=.*, expected a whole number of at least 1\.$"):
+    with pytest.raises(GraphError, match=r"^power: k is .*, expected a whole number of at least 1\.$"):
         chain(3).power(k)
 
 
 @pytest.mark.parametrize("limit", [-1, "many", None, float("nan"), True])
 def test_a_limit_is_a_number(limit):
     for reach in (chain(3).closure, lambda max_edges: chain(3).power(2, max_edges)):
-        with pytest.raises(GraphError, match=r"^max_edges=.*, expected a number of at least 0\.$"):
+        with pytest.raises(GraphError, match=r"^max_edges is .*, expected a number of at least 0\.$"):
             reach(max_edges=limit)
+
+
+def test_a_power_is_refused_before_it_is_built(monkeypatch):
+    def nothing(*_):
+        raise AssertionError
+
+    monkeypatch.setattr("weft.graph._reach._block", nothing)
+    with pytest.raises(
+        GraphError, match=r"power\(1000\) of .* has at least 99,499,500 edges, more than .*a larger max"
+    ):
+        chain(100_000).power(1000)
+
+
+def test_a_power_stops_at_the_first_block_too_many(monkeypatch):
+    blocks, build = [], _reach._block
+
+    def counted(*arguments):
+        blocks.append(arguments)
+        return build(*arguments)
+
+    monkeypatch.setattr("weft.graph._reach._BLOCK_BITS", 1)
+    monkeypatch.setattr("weft.graph._reach._block", counted)
+    with pytest.raises(GraphError, match="has at least"):
+        previous(1000, 5).power(2, max_edges=3000)
+    assert 1 <= len(blocks) < 10

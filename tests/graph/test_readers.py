@@ -339,10 +339,10 @@ BAD_ARGUMENTS = {
     "names is the string 'ab', expected a list of names": {"names": "ab"},
     "names is 5, expected a list of names": {"names": 5},
     "names has the columns a, b of the table in another order, which would rename the nodes": {"names": ["b", "a"]},
-    "orientation='row_is_parents', expected 'row_is_child' or 'row_is_parent'; did you mean 'row_is_parent'?": {
+    "orientation is 'row_is_parents', expected 'row_is_child' or 'row_is_parent' (did you mean 'row_is_parent'?).": {
         "orientation": "row_is_parents"
     },
-    "orientation=1, expected 'row_is_child' or 'row_is_parent'": {"orientation": 1},
+    "orientation is 1, expected 'row_is_child' or 'row_is_parent'": {"orientation": 1},
 }
 
 
@@ -362,3 +362,32 @@ def test_the_constructor_checks_names_and_matrix():
     ):
         with pytest.raises(GraphError, match=f"^{message}"):
             Graph(nodes, matrix)
+
+
+def test_masked_values_are_no_edges():
+    matrix = np.ma.array([[0, 0], [1, 0]], mask=[[0, 0], [1, 0]])
+    with pytest.raises(GraphError, match=r"^matrix has masked values, .*matrix\.filled\(0\)\.$"):
+        Graph.from_adjacency(matrix)
+    assert Graph.from_adjacency(matrix.filled(0)).edges_count == 0
+    assert Graph.from_adjacency(np.ma.array([[0, 0], [1, 0]])).edges_count == 1
+    for read in (
+        lambda: Graph.from_edges([("a", np.ma.masked)]),
+        lambda: Graph.from_edges(np.ma.array([[1, 2]], mask=[[0, 1]])),
+        lambda: Graph.from_adjacency([[0]], names=[np.ma.masked]),
+    ):
+        with pytest.raises(GraphError, match="a name is masked"):
+            read()
+
+
+@pytest.mark.filterwarnings("ignore")  # torch calls these kinds prototypes
+@pytest.mark.parametrize(
+    ("kind", "make"),
+    [
+        ("nested", lambda: torch.nested.nested_tensor([torch.zeros(2), torch.zeros(2)])),
+        ("quantized", lambda: torch.quantize_per_tensor(torch.zeros(2, 2), 1.0, 0, torch.qint8)),
+        ("hybrid sparse", lambda: torch.sparse_coo_tensor([[0, 1]], torch.ones(2, 2), (2, 2))),
+    ],
+)
+def test_unusual_tensors_are_refused(kind, make):
+    with pytest.raises(GraphError, match=f"^matrix is a {kind} tensor, expected a plain one of two dimensions"):
+        Graph.from_adjacency(make())

@@ -1,5 +1,7 @@
 """Any statement of who may depend on whom becomes one 0/1 matrix with names."""
 
+import copy
+import pickle
 import re
 
 import networkx as nx
@@ -12,8 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from weft import Graph, GraphError
+from weft import Graph, GraphError, GraphWarning
 from weft.graph import Structure, read_binary_matrix
+
+# Structures are drawn here, those that are strictly upper triangular too.
+pytestmark = pytest.mark.filterwarnings("ignore:the matrix is strictly upper triangular")
 
 SEEDED = settings(derandomize=True, database=None, deadline=None, max_examples=100)
 MATRICES = hnp.arrays(bool, hnp.array_shapes(min_dims=2, max_dims=2, min_side=0, max_side=6))
@@ -139,3 +144,72 @@ def test_the_constructor_takes_what_it_will_hold(matrix):
 def test_a_matrix_goes_by_the_name_it_is_given():
     with pytest.raises(GraphError, match=r"^mask 3 holds 5 \(first"):
         read_binary_matrix([[5]], "mask 3")
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_a_strictly_upper_matrix_may_be_the_wrong_way_round(form):
+    upper = np.triu(np.ones((3, 3), dtype=bool), 1)
+    with pytest.warns(GraphWarning, match=r"call Graph\.from_adjacency\(matrix, orientation='row_is_child'\)"):
+        Structure.of(form(upper))
+    for fine in (upper.T, upper[:2], upper | np.eye(3, dtype=bool), np.zeros((3, 3), dtype=bool)):
+        Structure.of(form(fine))
+    Structure.of(Graph.from_adjacency(form(upper), orientation="row_is_child"))
+
+
+LOWER = sp.csr_array([[False, False], [True, False]])
+CHAIN = Graph.from_edges([("a", "b")])
+BAD_PARTS = {
+    "outputs is None, expected a list of names": {"outputs": None},
+    "inputs is the string 'ab', expected a list of names": {"inputs": "ab"},
+    "inputs names 'a' twice": {"inputs": ["a", "a"]},
+    "graph is 'a -> b', which has not these nodes and edges": {"graph": "a -> b"},
+    "graph is Graph(2 nodes, 0 edges, depth 0: a, b), which has not": {"graph": Graph(["a", "b"], np.zeros((2, 2)))},
+    "graph is Graph(2 nodes, 1 edge, depth 1: c, d), which has not": {"graph": Graph.from_edges([("c", "d")])},
+    "matrix is not a valid sparse matrix": {
+        "matrix": sp.csr_array((np.ones(1, dtype=bool), [7], [0, 0, 1]), shape=(2, 2)),
+    },
+}
+
+
+@pytest.mark.parametrize("message", BAD_PARTS)
+def test_the_constructor_refuses_parts_that_do_not_fit(message):
+    parts = {"matrix": LOWER, "outputs": ("a", "b"), "inputs": ("a", "b"), "graph": CHAIN}
+    assert Structure(**parts).graph is CHAIN
+    with pytest.raises(GraphError, match=f"^{re.escape(message)}"):
+        Structure(**{**parts, **BAD_PARTS[message]})
+
+
+def test_the_constructor_puts_its_parts_in_order():
+    matrix = sp.csr_array((np.array([True, True, True, False]), [1, 0, 1, 0], [0, 3, 4]), shape=(2, 2))
+    structure = Structure(matrix, ["a", "b"], iter(["c", "d"]))
+    assert (structure.outputs, structure.inputs) == (("a", "b"), ("c", "d"))
+    assert structure.matrix.has_canonical_format
+    assert (structure.edges_count, structure.matrix.toarray().tolist()) == (2, [[True, True], [False, False]])
+    assert matrix.nnz == 4
+
+
+@pytest.mark.parametrize("copied", [lambda s: s, copy.deepcopy, lambda s: pickle.loads(pickle.dumps(s))])
+def test_the_matrix_cannot_be_written_through(copied):
+    structure = copied(Structure.of(CHAIN))
+    assert (structure.graph, structure.inputs) == (CHAIN, ("a", "b"))
+    for values in (structure.matrix.data, structure.matrix.indices, structure.matrix.indptr):
+        with pytest.raises(ValueError, match="read-only"):
+            values[0] = 0
+
+
+@pytest.mark.parametrize("place", [(5, 0), (0, 2), (-1, 0), (0, None), ("a", 0)])
+def test_an_edge_that_is_nowhere_is_refused(place):
+    with pytest.raises(GraphError, match=r"^(out|in)put is .*, expected a whole number from 0 to 1\.$"):
+        Structure.of(CHAIN).edge(*place)
+
+
+def test_a_structure_is_compared_with_a_structure():
+    with pytest.raises(GraphError, match=r"^other is \[\[0\]\], expected a Structure: Structure\.of\(other\)\.$"):
+        Structure.of(CHAIN).same_as([[0]])
+
+
+def test_repr_is_short():
+    assert repr(Structure.of([[1, 0, 1]])) == "Structure(1 x 3, 2 edges)"
+    assert repr(Structure.of(CHAIN)) == "Structure(2 x 2, 1 edge, of Graph(2 nodes, 1 edge, depth 1: a, b))"
+    assert len(repr(Structure.of(sp.csr_array((100_000, 100_000), dtype=bool)))) < 50

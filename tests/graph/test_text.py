@@ -233,3 +233,38 @@ def test_any_text_is_read_or_refused(scraps, between):
 def test_a_long_text_is_refused_in_one_pass(text):
     with pytest.raises(GraphError, match=r"^cannot tell the format"):
         Graph.from_text(text)
+
+
+@pytest.mark.parametrize(
+    ("direction", "message"),
+    [
+        ("both", "`dir=both` stands for a hidden common cause"),
+        ("none", "`dir=none` is an edge without a direction"),
+        ("back", "`dir=back` turns the edge around, expected `b -> a`"),
+    ],
+)
+@pytest.mark.parametrize(
+    "text",
+    [
+        "digraph {{ a;\na -> b [dir={}] }}",
+        'digraph {{ a;\na -> b [label="x dir=forward", "dir" = "{}"] }}',
+        "digraph {{ a;\na -> b [color=red][weight=2 dir={}] }}",
+        "digraph {{ a;\nedge [dir={}]; a -> b }}",
+    ],
+)
+def test_attributes_may_not_turn_an_edge(text, direction, message):
+    with pytest.raises(GraphError, match=f"^line 2: {message}"):
+        Graph.from_text(text.format(direction))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "digraph { a -> b [dir=forward] }",
+        'digraph { a -> b [label="dir=back"] }',
+        'digraph { a -> b [label= "dir=back", xdir=back] }',
+        "digraph { node [dir=back]; a [dir=none]; a -> b }",
+    ],
+)
+def test_other_attributes_are_passed_over(text):
+    assert Graph.from_text(text).edges == (("a", "b"),)

@@ -72,7 +72,11 @@ def test_an_objective_for_a_method_that_has_none(method):
 @pytest.mark.parametrize(
     ("method", "option", "message"),
     [
-        ("grouped", "fanin", "unknown option 'fanin' for method 'grouped'; did you mean 'fan_in'.*Its options: fan_in"),
+        (
+            "grouped",
+            "fanin",
+            r"unknown option 'fanin' for .* \(did you mean 'fan_in'\?\)\. Its options: fan_in",
+        ),
         ("made-random", "sed", "did you mean 'seed'"),
         ("exact", "timelimit", "did you mean 'time_limit'.*Its options: objective, time_limit"),
         ("greedy", "seed", "unknown option 'seed' for method 'greedy'. Its options: none"),
@@ -95,21 +99,24 @@ def test_options_beside_an_object():
 @pytest.mark.parametrize(
     ("widths", "message"),
     [
-        (4, r"the number 4, expected one per hidden layer: widths=\(4,\)"),
-        (np.int64(4), r"the number 4, .*widths=\(4,\)"),
+        (4, r"got the number 4 as the widths, expected one per hidden layer: \(4,\)"),
+        (np.int64(4), r"the number 4 .*hidden layer: \(4,\)"),
         (4.0, r'4.0, expected a sequence such as \(128, 128\), or "auto"'),
         (None, "None, expected a sequence"),
         ("automatic", "'automatic', expected a sequence"),
         (np.array(4), "expected a sequence"),
-        ((0,), "layer 1 has width 0, expected an integer from 1 to"),
-        ((4, -1), "layer 2 has width -1"),
-        ((4, 2.0), "layer 2 has width 2.0"),
-        ((True,), "layer 1 has width True"),
-        (("4",), "layer 1 has width '4'"),
-        ((None,), "layer 1 has width None"),
-        ((np.nan,), "layer 1 has width nan"),
-        ([[4, 4]], r"layer 1 has width \[4, 4\]"),
-        (np.ones((2, 2), dtype=int), "layer 1 has width"),
+        ((0,), "the width of hidden layer 1 is 0, expected a whole number from 1 to"),
+        ((4, -1), "layer 2 is -1"),
+        ((4, 2.0), "layer 2 is 2.0"),
+        ((True,), "layer 1 is True"),
+        (("4",), "layer 1 is '4'"),
+        ((None,), "layer 1 is None"),
+        ((np.nan,), "layer 1 is nan"),
+        ({4, 5}, r"the widths are \{4, 5\}, expected a sequence"),
+        ({4: 5}, r"the widths are \{4: 5\}, expected a sequence"),
+        (b"ab", "the widths are b'ab', expected a sequence"),
+        ([[4, 4]], r"layer 1 is \[4, 4\]"),
+        (np.ones((2, 2), dtype=int), "layer 1 is"),
     ],
     ids=str,
 )
@@ -216,3 +223,63 @@ def test_a_method_that_is_not_finished_cannot_be_made():
 
     with pytest.raises(TypeError, match="solve"):
         Unfinished()
+
+
+@pytest.mark.parametrize("objective", [np.array([1, 2]), None, 3], ids=repr)
+@pytest.mark.parametrize("method", ["greedy", Greedy()], ids=["name", "object"])
+def test_an_objective_of_any_kind_for_a_method_that_has_none(method, objective):
+    with pytest.raises(weft.FactorizationError, match=r"has no objective; got|got also objective\. Set"):
+        weft.factorize(GRAPH, (4,), method=method, objective=objective)
+
+
+@pytest.mark.parametrize("method", ["grouped", "exact"])
+def test_masks_beyond_any_memory(method, monkeypatch):
+    monkeypatch.setattr("weft.masks._products.LARGEST_MASK", 2000)
+    with pytest.raises(weft.FactorizationError, match=rf"mask of method '{method}' would keep [\d,]+ weights \(limit"):
+        weft.factorize(weft.graph.full(4), (1500,), method=method)
+
+
+@pytest.mark.parametrize(("method", "widths"), [(method, (1, 1)) for method in ("greedy", "grouped", "exact", "zuko")])
+def test_no_message_of_widths_names_an_argument(method, widths):
+    with pytest.raises(weft.FactorizationError) as caught:
+        weft.factorize(GRAPH, widths, method=method)
+    assert str(caught.value).endswith('needs at least 2 units in every layer, such as (2, 2), or "auto".')
+
+
+class Odd(weft.masks.Factorizer):
+    """Returns what it is given."""
+
+    name = "odd"
+
+    def __init__(self, solution=None, least=1):
+        self.solution, self.least = solution, least
+
+    def solve(self, structure, widths):
+        return self.solution
+
+    def least_width(self, structure):
+        return self.least
+
+
+@pytest.mark.parametrize("solution", [None, (), np.eye(3)], ids=repr)
+def test_a_method_that_returns_no_solution(solution):
+    with pytest.raises(weft.FactorizationError, match=r"method 'odd' returned .*, expected weft\.masks\.Solution"):
+        weft.factorize(GRAPH, (4,), method=Odd(solution))
+
+
+@pytest.mark.parametrize("least", [None, 2.5, "3", 0], ids=repr)
+def test_a_method_that_names_no_least_width(least):
+    message = r"^the least width that method 'odd' names is .*, expected a whole number of at least 1\.$"
+    with pytest.raises(weft.FactorizationError, match=message):
+        weft.factorize(GRAPH, "auto", method=Odd(least=least))
+    idle = weft.masks.Solution((np.zeros((4, 3)), np.zeros((3, 4))))
+    with pytest.raises(weft.FactorizationError, match=message):
+        weft.factorize(GRAPH, (4,), method=Odd(idle, least))
+
+
+def test_a_method_without_a_name():
+    class Nameless(Greedy):
+        name = None
+
+    with pytest.raises(weft.FactorizationError, match=r"^Nameless has no name, expected a string"):
+        weft.factorize(GRAPH, (4,), method=Nameless())

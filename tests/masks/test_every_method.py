@@ -14,6 +14,9 @@ import weft
 from weft.graph import Structure
 from weft.masks import FACTORIZERS, reach
 
+# Structures are drawn here, those that are strictly upper triangular too.
+pytestmark = pytest.mark.filterwarnings("ignore:the matrix is strictly upper triangular")
+
 SEEDED = settings(derandomize=True, database=None, deadline=None, max_examples=60)
 
 
@@ -192,11 +195,11 @@ def test_the_least_width_succeeds_and_no_smaller_does(structure, method):
         missed = A & ~reached_by_walking(masks, A.shape[1])
         assert missed.any() == (width < least)
         if width < least:
-            with pytest.raises(weft.FactorizationError, match=f"at least {least} units in every layer") as caught:
+            with pytest.raises(weft.FactorizationError, match=f"at least {least} units? in every layer") as caught:
                 weft.factorize(structure, widths, method=method)
             lost = [Structure.of(structure).edge(i, j) for i, j in np.argwhere(missed)]
             assert any(f"cannot carry the edge {edge}" in str(caught.value) for edge in lost)
-            assert f"widths=({least}," in str(caught.value)
+            assert f"such as ({least}," in str(caught.value)
 
 
 @pytest.mark.parametrize(("structure", "method"), LOSSLESS)
@@ -206,7 +209,7 @@ def test_a_single_narrow_layer_is_refused_among_wide_ones(structure, method):
         for place in range(3):
             widths = [least + 3] * 3
             widths[place] = 1
-            with pytest.raises(weft.FactorizationError, match=f"at least {least} units"):
+            with pytest.raises(weft.FactorizationError, match=f"at least {least} unit"):
                 weft.factorize(structure, widths, method=method)
 
 

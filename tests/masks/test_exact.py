@@ -11,6 +11,9 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 import weft
 from weft.masks import Exact
 
+# Structures are drawn here, those that are strictly upper triangular too.
+pytestmark = pytest.mark.filterwarnings("ignore:the matrix is strictly upper triangular")
+
 OBJECTIVES = ["paths", "paths-variance", "balanced"]
 
 
@@ -401,3 +404,49 @@ def test_the_solver_looks_at_the_clock(monkeypatch):
     assert Exact().least_width(structure) >= 1
     assert 0 < solved < len(asked)
     assert all(options["presolve"] is False and 0 < options["time_limit"] <= 60 for options in asked)
+
+
+def test_a_large_objective_is_proven_to_the_last_path():
+    # Two blocks that take a search, beside one so large that a relative tolerance would hide the last path.
+    b = np.array([[1, 1, 0, 0], [0, 0, 1, 1], *[[0, 1, 1, 0]] * 10, [0, 1, 0, 0], [0, 0, 1, 0]], dtype=bool)
+    b = np.repeat(b, [1, 50, 50, 1], axis=1)
+    f = exact(sp.block_diag((b, b.T, np.ones((1, 1001), dtype=bool)), format="csr"), 2000, "paths")
+    assert f.optimal == (True,)
+    assert f.objective == f.bound == (1_996_596.0,)
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize("shape", [(0, 0), (0, 3), (3, 0), (2, 3)], ids=str)
+def test_nothing_to_carry_is_worth_nothing(shape, objective):
+    f = weft.factorize(np.zeros(shape), (2, 3), method="exact", objective=objective)
+    assert f.objective == f.bound == (0.0, 0.0)
+    assert f.optimal == (True, True)
+    assert weft.factorize(weft.graph.chain(0), (2,), "exact", objective).objective == (0.0,)
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize("transposed", [False, True])
+def test_rows_or_columns_are_copied_where_bicliques_cover_too_much(transposed, objective, monkeypatch):
+    for module in ("_bicliques", "_exact", "_programme"):
+        monkeypatch.setattr(f"weft.masks.{module}.MOST_CELLS", 500)
+    A = np.tril(np.ones((60, 40), dtype=bool), -1)
+    A = A.T if transposed else A
+    f = weft.factorize(A, (50, 45), "exact", objective)
+    assert f.lost == ()
+    assert f.optimal == (False, False)
+    assert all(value <= bound for value, bound in zip(f.objective, f.bound, strict=True))
+    np.testing.assert_allclose(f.objective[0], value(objective, structure_above(f, 0).astype(int) @ f.masks[0], A))
+    with pytest.raises(weft.FactorizationError, match=r"at least 40 units"):
+        weft.factorize(A, (39,), "exact", objective)
+
+
+def test_a_dense_graph_is_never_looked_at_closely(monkeypatch):
+    def refused(*_):
+        raise AssertionError
+
+    for work in ("_bitsets", "Bicliques.covers"):
+        monkeypatch.setattr(f"weft.masks._bicliques.{work}", refused)
+    f = weft.factorize(weft.graph.full(1500), (1500,), "exact")
+    assert f.lost == ()
+    assert f.optimal == (False,)
+    assert f.objective[0] == f.total_paths <= f.bound[0]

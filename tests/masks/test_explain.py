@@ -260,7 +260,7 @@ def test_no_text_leaves_the_picture_or_covers_another(name):
 
 def test_an_unknown_output_is_refused_with_the_closest():
     f = weft.factorize(TRIAL, (7,))
-    with pytest.raises(FactorizationError, match="output='toxcity' is not an output; did you mean 'toxicity'"):
+    with pytest.raises(FactorizationError, match=r"output='toxcity' is not an output \(did you mean 'toxicity'\?\)\."):
         f.plot("toxcity")
     with pytest.raises(FactorizationError, match=r"output=\['stay'\] is not an output"):
         f.plot(["stay"])
@@ -270,3 +270,12 @@ def test_an_unknown_output_is_refused_with_the_closest():
 def test_a_picture_that_none_could_read_is_refused(widths):
     with pytest.raises(FactorizationError, match=r"expected at most 12 masks and 5,000 rows .* `explain\(\)`"):
         weft.factorize(TRIAL, widths).plot()
+
+
+@pytest.mark.parametrize("name", ["\ufeff", "\u200b", "\xad", "\u2060", "\ud800"], ids=ascii)
+def test_names_of_invisible_signs_are_drawn_and_told(name, capsys):
+    f = weft.factorize(weft.Graph.from_edges([(name, "b"), ("b", "c")]), (4,))
+    figure = f.plot("b")
+    figure.canvas.draw()
+    f.explain()
+    assert repr(name)[:10] in capsys.readouterr().out

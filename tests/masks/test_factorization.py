@@ -1,13 +1,15 @@
 """The proof object: exact counts or an error, dense matrices or an error, and what the check refuses."""
 
+import copy
 import math
+import pickle
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 import weft
-from weft.masks import FACTORIZERS, Factorizer, Greedy, Solution
+from weft.masks import FACTORIZERS, Factorizer, Greedy, Made, Solution, Zuko
 
 
 class Given(Factorizer):
@@ -115,7 +117,7 @@ def test_repr_tells_the_essentials():
     f = weft.factorize(weft.graph.full(3), (4, 5))
     for word in ("greedy", "3 inputs -> 4 -> 5 -> 3 outputs", "3 edges", f"{f.weights} weights", "nothing lost"):
         assert word in repr(f)
-    assert "1 edges lost" in repr(weft.factorize(weft.graph.full(3), (1,), method="made-random"))
+    assert "1 edge lost)" in repr(weft.factorize(weft.graph.full(3), (1,), method="made-random"))
     assert "about 1e18 paths" in repr(weft.factorize(weft.graph.chain(2), (100,) * 9))
 
 
@@ -157,7 +159,7 @@ def test_an_own_factorizer_that_is_right_is_accepted():
 @pytest.mark.parametrize(
     ("masks", "message"),
     [
-        ([ones(2, 2), ones(2, 2)], "'given' invents 1 dependences: x1 -> x0"),
+        ([ones(2, 2), ones(2, 2)], "'given' invents 1 dependence: x1 -> x0"),
         ([csr([[1, 0], [1, 0]]), csr([[1, 0], [1, 1]])], "cannot carry the edge x1 -> x1: .* at least 7 units"),
         ([csr([[1, 0], [0, 0]]), csr([[0, 0], [1, 1]])], "cannot carry the edge x0 -> x0 and 1 more"),
         ([ones(2, 2), ones(2, 3)], r"mask 2 of method 'given' has shape \(2, 3\), expected \(2, 2\)"),
@@ -207,3 +209,58 @@ def test_a_proof_of_the_wrong_length_is_refused(told):
     right = (csr(STRUCTURE), csr([[1, 0], [1, 1]]))
     with pytest.raises(weft.FactorizationError, match=f"{told}.*2.*expected 1"):
         weft.factorize(STRUCTURE, (2,), method=Given(*right, **{told: (1.0, 1.0)}))
+
+
+COPIES = {"itself": lambda f: f, "deepcopy": copy.deepcopy, "pickle": lambda f: pickle.loads(pickle.dumps(f))}
+
+
+@pytest.mark.parametrize("copied", COPIES.values(), ids=COPIES)
+@pytest.mark.parametrize("method", ["greedy", "grouped", "exact", "zuko", "made", "made-random"])
+def test_the_proof_cannot_be_written_through(method, copied):
+    f = weft.factorize(weft.graph.full(4), (6, 6), method)
+    _ = f.reach, f.paths_sparse, f.log_paths
+    f = copied(f)
+    for matrix in (*f.masks_sparse, f.reach, f.paths_sparse, f.structure.matrix):
+        for values in (matrix.data, matrix.indices, matrix.indptr):
+            with pytest.raises(ValueError, match="read-only"):
+                values[0] = 0
+    with pytest.raises(ValueError, match="read-only"):
+        f.log_paths[0, 0] = 0
+    f.check()
+    assert len(f.paths) == 4
+    assert "weights" in repr(f)
+
+
+def test_methods_are_values():
+    assert [Greedy(), Zuko(), Made()] == [Greedy(), Zuko(), Made()]
+    assert repr([Greedy(), Zuko(), Made()]) == "[Greedy(), Zuko(), Made()]"
+    assert Greedy() != Zuko()
+    assert hash(Made()) == hash(Made())
+    with pytest.raises(AttributeError):
+        Greedy().name = "mine"
+
+
+def test_solutions_are_not_compared_by_their_masks():
+    one, other = (weft.masks.Solution((np.eye(2),)) for _ in range(2))
+    assert one != other
+    assert one == one
+
+
+def test_totals_of_any_size_are_written(capsys):
+    f = weft.factorize(weft.graph.chain(3), (4,))
+    f.__dict__["total_paths"] = 7 * 10**5000  # as thousands of layers would have
+    assert "about 1e5000 paths" in repr(f)
+    f.explain()
+    assert "about 1e5000 in all" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("layers", [1, 6, 7, 30])
+def test_the_total_is_exact_on_both_sides_of_two_to_the_53(layers):
+    f = weft.factorize(np.ones((1, 1)), (301,) * layers)
+    assert f.total_paths == 301**layers
+
+
+def test_a_number_of_one_is_singular():
+    assert repr(weft.factorize([[1]], (1,))) == (
+        "Factorization(greedy, 1 input -> 1 -> 1 output, 1 edge, 2 weights, 1 path, nothing lost)"
+    )

@@ -157,5 +157,5 @@ def test_copies_rows_in_order_and_keeps_every_allowed_connection():
     ids=["hub", "dense"],
 )
 def test_refuses_quadratic_masks_and_names_the_way_out(graph, widths, mask):
-    with pytest.raises(weft.FactorizationError, match=rf"mask {mask} .*[\d,]+ weights .*method='grouped'"):
+    with pytest.raises(weft.FactorizationError, match=rf"mask {mask} .*[\d,]+ weights .*the method 'grouped'"):
         weft.factorize(graph, widths)

@@ -9,6 +9,9 @@ from hypothesis.extra.numpy import arrays
 import weft
 from weft.masks import Grouped, distinct_rows
 
+# Structures are drawn here, those that are strictly upper triangular too.
+pytestmark = pytest.mark.filterwarnings("ignore:the matrix is strictly upper triangular")
+
 SEEDED = settings(derandomize=True, database=None, deadline=None, max_examples=150)
 
 

@@ -8,6 +8,9 @@ import pytest
 import weft
 from weft.masks import MadeRandom
 
+# Structures are drawn here, those that are strictly upper triangular too.
+pytestmark = pytest.mark.filterwarnings("ignore:the matrix is strictly upper triangular")
+
 SIZES = [2, 3, 5, 8]
 WIDTHS = [(), (7,), (9, 8), (12, 7, 10)]
 

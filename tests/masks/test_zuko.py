@@ -10,6 +10,9 @@ from hypothesis.extra.numpy import arrays
 
 import weft
 
+# Structures are drawn here, those that are strictly upper triangular too.
+pytestmark = pytest.mark.filterwarnings("ignore:the matrix is strictly upper triangular")
+
 SEEDED = settings(derandomize=True, database=None, deadline=None, max_examples=200)
 STRUCTURES = st.tuples(st.integers(1, 6), st.integers(1, 5)).flatmap(lambda shape: arrays(bool, shape))
 WIDTHS = st.lists(st.integers(1, 9), min_size=1, max_size=3)

@@ -173,6 +173,7 @@ def test_an_input_however_large_moves_only_what_may_use_it(execution):
         assert np.array_equal((net(moved) != before).any(dim=0).numpy(), may_use)
 
 
+@pytest.mark.filterwarnings("ignore:the matrix is strictly upper triangular")
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(data=st.data())
 def test_any_matrix(data):

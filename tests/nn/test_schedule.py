@@ -363,7 +363,7 @@ def test_rows_that_are_not_the_columns_have_no_generations():
 
 @pytest.mark.parametrize("batch", [-1, 2.0, "3", None, True, torch.tensor(3)], ids=str)
 def test_batches_that_are_no_number_of_rows(batch):
-    with pytest.raises(ValueError, match=r"batch is .*, expected the number of rows, an integer of at least 0"):
+    with pytest.raises(ValueError, match=r"batch is .*, expected a whole number of at least 0"):
         LevelSchedule(network("greedy", "chain")).walk(batch)
 
 

@@ -121,7 +121,7 @@ class TestArguments:
 
     @pytest.mark.parametrize("what", ["outputs", "inputs", "context"])
     def test_counts_beyond_any_memory(self, what):
-        with refused(rf"^{what} is 10+, expected an integer of at most 268,435,456\.$"):
+        with refused(rf"^{what} is 10+, expected a whole number from [01] to 268,435,456\.$"):
             chain_net(**{what: 10**30})
 
     @pytest.mark.parametrize(
@@ -154,20 +154,19 @@ class TestArguments:
     @pytest.mark.parametrize("value", [-1, 2.0, 0.5, True, False, "2", None, float("nan"), 1j], ids=repr)
     def test_counts_that_are_none(self, what, value):
         least = 0 if what == "context" else 1
-        with refused(
-            rf"^{what}.* is {re.escape(repr(value))}, expected an integer of at least {least}\.$|{what} for 5"
-        ):
+        got = rf"^{what}.* is {re.escape(repr(value))}"
+        with refused(rf"{got}, expected a whole number from {least} to 268,435,456\.$|{what} for 5"):
             chain_net(**{what: value})
 
     @pytest.mark.parametrize("what", ["outputs", "inputs"])
     def test_counts_of_zero(self, what):
-        with refused(rf"^{what} is 0, expected an integer of at least 1\.$"):
+        with refused(rf"^{what} is 0, expected a whole number from 1 to 268,435,456\.$"):
             chain_net(**{what: 0})
 
     @pytest.mark.parametrize("what", ["outputs", "inputs"])
     @pytest.mark.parametrize("value", [0, -1, 2.0, True, "2", None, [1]], ids=repr)
     def test_counts_of_a_list_name_the_variable(self, what, value):
-        with refused(rf"^{what} of c is {re.escape(repr(value))}, expected an integer of at least 1\.$"):
+        with refused(rf"^{what} of c is {re.escape(repr(value))}, expected a whole number from 1 to 268,435,456\.$"):
             chain_net(**{what: [1, 2, value, 1, 1]})
 
     @pytest.mark.parametrize("what", ["outputs", "inputs"])
@@ -190,17 +189,17 @@ class TestArguments:
     @pytest.mark.parametrize(
         ("hidden", "message"),
         [
-            (16, r"the number 16, expected one per hidden layer: widths=\(16,\)"),
+            (16, r"got the number 16 as the widths, expected one per hidden layer: \(16,\)"),
             (16.0, r'16.0, expected a sequence such as \(128, 128\), or "auto"'),
             ("automatic", "'automatic', expected a sequence"),
             (None, "None, expected a sequence"),
-            ((0,), "hidden layer 1 has width 0, expected an integer"),
-            ((16, -1), "hidden layer 2 has width -1"),
-            ((16, 16.0), "hidden layer 2 has width 16.0"),
-            ((True,), "hidden layer 1 has width True"),
-            (("16",), "hidden layer 1 has width '16'"),
-            ((None,), "hidden layer 1 has width None"),
-            ([[16]], r"hidden layer 1 has width \[16\]"),
+            ((0,), "hidden layer 1 is 0, expected a whole number"),
+            ((16, -1), "hidden layer 2 is -1"),
+            ((16, 16.0), "hidden layer 2 is 16.0"),
+            ((True,), "hidden layer 1 is True"),
+            (("16",), "hidden layer 1 is '16'"),
+            ((None,), "hidden layer 1 is None"),
+            ([[16]], r"hidden layer 1 is \[16\]"),
         ],
         ids=str,
     )

@@ -1,12 +1,13 @@
 """The paper's figure of greedy against exact masks, through the command that writes it."""
 
 import json
+import os
 
 import numpy as np
 import pytest
 
 import weft
-from weft.paper import EXPERIMENTS, Experiment, compare_factorizations, compare_masks
+from weft.paper import EXPERIMENTS, Experiment, compare_factorizations, compare_masks, write
 from weft.paper.__main__ import main
 
 QUICK = ["factorization", "--quick"]
@@ -217,11 +218,14 @@ def test_without_a_name_the_experiments_are_listed(capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["factorisation"], "unknown experiment 'factorisation'; did you mean 'factorization'? (known: factorization"),
-        (["nothing"], "unknown experiment 'nothing' (known: factorization"),
-        ([*QUICK, "--seeds", "0"], "argument --seeds: got '0', expected a whole number of at least 1"),
-        ([*QUICK, "--seeds", "few"], "argument --seeds: got 'few', expected a whole number of at least 1"),
-        ([*QUICK, "--seeds", "1.5"], "argument --seeds: got '1.5', expected a whole number of at least 1"),
+        (["factorisation"], "unknown experiment 'factorisation' (did you mean 'factorization'?); known: factorization"),
+        (["nothing"], "unknown experiment 'nothing'; known: factorization"),
+        ([*QUICK, "--seeds", "0"], "argument --seeds: got '0', expected a whole number from 1 to 10,000"),
+        ([*QUICK, "--seeds", "few"], "argument --seeds: got 'few', expected a whole number from 1 to 10,000"),
+        ([*QUICK, "--seeds", "10001"], "argument --seeds: got '10001', expected a whole number from 1 to 10,000"),
+        ([*QUICK, "--seeds", "9" * 5000], "expected a whole number from 1 to 10,000"),
+        ([*QUICK, "--seeds", "²"], "argument --seeds: got '²', expected a whole number"),
+        ([*QUICK, "--seeds", "1.5"], "argument --seeds: got '1.5', expected a whole number from 1 to 10,000"),
         (["--quick"], "options need an experiment; name one of: factorization"),
         (["--seeds", "3"], "options need an experiment"),
         ([*QUICK, "--fast"], "unrecognized arguments: --fast"),
@@ -244,6 +248,35 @@ def test_a_file_in_place_of_the_folder_is_refused_before_any_work(tmp_path, caps
         main([*QUICK, "--out", str(taken)])
     assert f"argument --out: cannot make the folder '{taken}'" in capsys.readouterr().err
     assert taken.read_text() == "mine"
+
+
+def test_what_cannot_be_written_is_refused_before_any_work(tmp_path, capsys):
+    (tmp_path / "factorization_figure.md").mkdir()
+    with pytest.raises(SystemExit):
+        main([*QUICK, "--out", str(tmp_path)])
+    assert "argument --out: cannot write to" in capsys.readouterr().err
+    assert [each.name for each in tmp_path.iterdir()] == ["factorization_figure.md"]
+
+
+def test_the_record_names_the_device_that_it_is_told(tmp_path, monkeypatch):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    monkeypatch.setattr("torch.cuda.get_device_name", lambda: "a GPU")
+    for device, named in (("cpu", f"{os.cpu_count()} CPU cores"), ("cuda", "a GPU")):
+        write(tmp_path, "made", [], {}, device=device)
+        assert json.loads((tmp_path / "made.json").read_text())["device"] == named
+        assert named in (tmp_path / "made.md").read_text()
+    with pytest.raises(ValueError, match=r"^device is 'gpu', expected 'cpu' or 'cuda'"):
+        write(tmp_path, "made", [], {}, device="gpu")
+
+
+def test_numbers_of_numpy_are_plain_in_the_record(tmp_path):
+    row = {"count": np.int64(3000), "share": np.float32(0.5), "so": np.bool_(True), "all": np.arange(2)}
+    write(tmp_path, "made", [row], {"": [row]})
+    plain = {"count": 3000, "share": 0.5, "so": True, "all": [0, 1]}
+    assert json.loads((tmp_path / "made.json").read_text())["rows"] == [plain]
+    assert "| 3,000 | 0.5 | yes | [0 1] |" in (tmp_path / "made.md").read_text()
+    with pytest.raises(TypeError, match="is a set, which JSON cannot hold"):
+        write(tmp_path, "made", [{"what": {1}}], {})
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)

@@ -9,8 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from .._arguments import check_number, check_whole
 from .._errors import GraphError
-from ._arguments import check_number, check_whole
 from ._graph import Graph
 
 __all__ = [
@@ -68,8 +68,8 @@ def random_sparse(d: int, threshold: float, seed: int) -> Graph:
         Graph(15 nodes, 16 edges, depth 5)
     """
     _at_least("random_sparse", d=d)
-    check_number("random_sparse got threshold", threshold, most=1)
-    check_whole("random_sparse got seed", seed, most=2**32 - 1)
+    check_number("random_sparse: threshold", threshold, most=1)
+    check_whole("random_sparse: seed", seed, most=2**32 - 1)
     _refuse_size(d * d)
     drawn = np.random.RandomState(seed).uniform(size=(d, d)) > threshold
     return _from_places(d, *np.nonzero(np.tril(drawn, -1)))
@@ -157,8 +157,8 @@ def random_dag(d: int, parents: float = 3.0, hubs: float = 0.0, seed: int = 0) -
         (1000, True)
     """
     _at_least("random_dag", d=d, seed=seed)
-    check_number("random_dag got parents", parents, most=_MOST)
-    check_number("random_dag got hubs", hubs)
+    check_number("random_dag: parents", parents, most=_MOST)
+    check_number("random_dag: hubs", hubs)
     _refuse_size(d * max(math.ceil(parents), 1))
     generator = np.random.default_rng(seed)
     counts = np.minimum(generator.poisson(parents, size=d), np.arange(d))
@@ -189,7 +189,7 @@ def _from_places(d: int, child: NDArray[Any], parent: NDArray[Any]) -> Graph:
 
 def _at_least(caller: str, **numbers: object) -> None:
     for name, value in numbers.items():
-        check_whole(f"{caller} got {name}", value)
+        check_whole(f"{caller}: {name}", value)
 
 
 def _refuse_size(entries: int) -> None:

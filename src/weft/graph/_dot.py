@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Hashable
 from typing import NoReturn
 
-from .._errors import GraphError, GraphWarning, shorten
+from .._errors import GraphError, shorten, warn
 
 __all__ = ["read_dot"]
 
@@ -26,6 +25,15 @@ _TOKEN = re.compile(
 )
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _LATENT = re.compile(r'(?:"(?:\\.|[^"\\])*"|[^"])*?[\[\s,](?:latent|unobserved)\s*[\],]', re.DOTALL)
+_DIRECTION = re.compile(
+    r"""(?:"(?:\\.|[^"\\])*"|[^"])*?[\[\s,;](?:dir|"dir")\s*=\s*(?:"(?P<quoted>\w+)"|(?P<bare>\w+))""", re.DOTALL
+)
+_REFUSED = {
+    "--": "is an edge without a direction, expected `->` or `<-`",
+    "<->": "stands for a hidden common cause, expected it as a node of its own: `u -> a; u -> b` instead of `a <-> b`",
+    "back": "turns the edge around, expected `b -> a` instead of `a -> b [dir=back]`",
+}
+_REFUSED |= {"none": _REFUSED["--"], "both": _REFUSED["<->"]}
 _MIXED = ("pdag", "mag", "pag")
 _DEEPEST = 100
 
@@ -35,11 +43,9 @@ def read_dot(text: str) -> _Listing:
     parser = _Parser(text)
     listing = parser.read()
     if parser.latent:
-        warnings.warn(
+        warn(
             f"the text marks {shorten(parser.latent)} as latent, but no node of a Graph is hidden: each is a column of "
-            f"the data. Remove what has no column from the text.",
-            GraphWarning,
-            stacklevel=4,
+            f"the data. Remove what has no column from the text."
         )
     return listing
 
@@ -88,7 +94,7 @@ class _Parser:
                 self._next()
             elif kind == "bare" and value.lower() in ("node", "edge", "graph") and self._peek(1)[0] == "attributes":
                 self._next()
-                self._attributes()
+                self._attributes(joins=value.lower() == "edge")
             elif kind in ("bare", "quoted") and self._peek(1)[:2] == ("mark", "="):
                 self.place += 2
                 value_token = self._next()
@@ -102,23 +108,17 @@ class _Parser:
     def _chain(self, depth: int) -> list[str]:
         """Read ``a -> b <- {c d}`` and return its names."""
         left = self._operand(depth)
-        met = list(left)
+        met, joins = list(left), self._peek()[0] == "arrow"
         while self._peek()[0] == "arrow":
             _, arrow, position = self._next()
-            if arrow == "--":
-                self._fail(position, "`--` is an edge without a direction, expected `->` or `<-`")
-            if arrow == "<->":
-                self._fail(
-                    position,
-                    "`<->` stands for a hidden common cause, expected it as a node of its own: `u -> a; u -> b` "
-                    "instead of `a <-> b`",
-                )
+            if arrow in _REFUSED:
+                self._fail(position, f"`{arrow}` {_REFUSED[arrow]}")
             right = self._operand(depth)
             tails, heads = (left, right) if arrow == "->" else (right, left)
             self.edges += [(tail, head) for tail in tails for head in heads]
             met += right
             left = right
-        if _LATENT.match(self._attributes()):
+        if _LATENT.match(self._attributes(joins=joins)):
             self.latent.update(dict.fromkeys(met))
         return met
 
@@ -148,10 +148,16 @@ class _Parser:
         named = self._peek()[0] in ("bare", "quoted")
         return self._peek(1 if named else 0)[:2] == ("mark", "{")
 
-    def _attributes(self) -> str:
+    def _attributes(self, *, joins: bool) -> str:
+        """Read the attributes of nodes or, where it ``joins`` nodes, of an edge, which must leave it its direction."""
         read = ""
         while self._peek()[0] == "attributes":
-            read += self._next()[1]
+            _, value, position = self._next()
+            read += value
+            found = _DIRECTION.match(value) if joins else None
+            direction = (found["quoted"] or found["bare"]) if found else "forward"
+            if direction in _REFUSED:
+                self._fail(position, f"`dir={direction}` {_REFUSED[direction]}")
         return read
 
     def _is_word(self, word: str) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .._errors import GraphError, show, suggest
+from .._errors import GraphError, cut, show, suggest
 
 __all__ = ["read_edges", "read_names", "read_parents"]
 
@@ -63,7 +63,7 @@ def read_parents(parents: Any, nodes: Any = None) -> tuple[tuple[Hashable, ...],
             )
         if not _is_listing(names):
             raise GraphError(f"the parents of {show(child)} are {show(names)}, expected a list of names.")
-        book.visit(child, "the key {!r}", child)
+        book.visit(child)
         for parent in names:
             book.add(parent, child)
     return book.close()
@@ -80,14 +80,14 @@ class _Book:
         self.tails: list[int] = []
         self.heads: list[int] = []
 
-    def visit(self, name: Any, where: str, *named: Any) -> int:
-        """Return the number of a name; an error says where it was met: ``where``, formatted with ``named``."""
+    def visit(self, name: Any, *edge: Any) -> int:
+        """Return the number of a name; an error says where it was met: in an edge, or as a key."""
         try:
             place = self.number.get(name)
         except TypeError:
             place = None
         if place is None:
-            where = where.format(*named)
+            where = f"the edge {' -> '.join(map(cut, edge))}" if edge else f"the key {show(name)}"
             name = _check_name(name, where)
             if self.fixed and name not in self.number:
                 raise GraphError(
@@ -98,9 +98,8 @@ class _Book:
         return place
 
     def add(self, parent: Any, child: Any) -> None:
-        where = "the edge {} -> {}"
-        self.tails.append(self.visit(parent, where, parent, child))
-        self.heads.append(self.visit(child, where, parent, child))
+        self.tails.append(self.visit(parent, parent, child))
+        self.heads.append(self.visit(child, parent, child))
 
     def close(self) -> tuple[tuple[Hashable, ...], sp.csr_array]:
         size = len(self.number)
@@ -111,6 +110,8 @@ class _Book:
 
 
 def _check_name(name: Any, where: str) -> Hashable:
+    if name is np.ma.masked:
+        raise GraphError(f"{where}: a name is masked; fill the masked array first.")
     if getattr(name, "ndim", None) == 0:  # a number out of an array or a tensor
         name = name.item()
     try:

@@ -13,8 +13,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from .._arguments import check_number, check_whole
 from .._errors import GraphError, shorten, show, suggest
-from ._arguments import check_number, check_whole
 from ._coloring import color_skeleton
 from ._edges import read_edges, read_names, read_parents
 from ._files import naming, read_file
@@ -62,6 +62,8 @@ class Graph:
     _hash: int | None
 
     def __init__(self, nodes: Sequence[Hashable], matrix: Any) -> None:
+        if hasattr(self, "_nodes"):
+            raise AttributeError("a Graph cannot be changed: it is made already; build a new one from its edges.")
         self._fill(*read_adjacency(matrix, read_names(nodes), "row_is_child"))
 
     def _fill(
@@ -203,7 +205,7 @@ class Graph:
     @property
     def levels(self) -> NDArray[np.int64]:
         """Generation of every node, read-only: the number of edges on the longest path that ends in it."""
-        return self._levels
+        return self._levels.view()  # whose flag cannot be turned back
 
     @property
     def depth(self) -> int:
@@ -285,14 +287,14 @@ class Graph:
 
         Args:
             k: Number of steps, at least 1; the work is proportional to it.
-            max_edges: A power with more edges is refused, with its exact size.
+            max_edges: A power with more edges is refused, as soon as it is known to have more.
 
         Examples:
             >>> from weft.graph import chain
             >>> chain(4).power(2).parents("x3")
             ('x1', 'x2')
         """
-        check_whole("power got k", k, least=1)
+        check_whole("power: k", k, least=1)
         return self._reach(int(k), max_edges, f"power({k})")
 
     def _reach(self, steps: int | None, max_edges: int, what: str) -> Graph:
@@ -301,9 +303,10 @@ class Graph:
             return self
         matrix, count = ancestors_within(self._parents, self._levels, steps, max_edges)
         if matrix is None:
+            counted, wanted = ("", f"max_edges={count}") if steps is None else ("at least ", "a larger max_edges")
             raise GraphError(
-                f"{what} of {self!r} has {count:,} edges, more than max_edges={max_edges:,}; if memory allows "
-                f"(12 bytes an edge, and more while building), pass max_edges={count}."
+                f"{what} of {self!r} has {counted}{count:,} edges, more than max_edges={max_edges:,}; if memory allows "
+                f"(12 bytes an edge, and more while building), pass {wanted}."
             )
         # A longest path takes no shortcut, so the generations stay what they were.
         return Graph._of(self._nodes, matrix, self._levels)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Hashable, Sequence
 from typing import Any
 
@@ -10,11 +9,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from .._errors import GraphError, GraphWarning, shorten
-from ._arguments import check_word
+from .._arguments import check_word
+from .._errors import GraphError, shorten, warn
 from ._edges import read_names
 
-__all__ = ["compact", "is_frame", "is_matrix", "read_adjacency", "read_binary_matrix"]
+__all__ = ["compact", "freeze", "is_frame", "is_matrix", "read_adjacency", "read_binary_matrix", "warn_if_upper"]
 
 
 def read_adjacency(
@@ -37,14 +36,8 @@ def read_adjacency(
             f"names has the columns {shorten(labels, 5)} of the table in another order, which would rename the nodes; "
             f"to reorder them call Graph.from_adjacency(table.loc[names, names])."
         )
-    if orientation is None and _is_strictly_upper(parents):
-        warnings.warn(
-            "the matrix is strictly upper triangular, and networkx writes row = parent, but here row i marks the "
-            "parents of node i. To say which is meant call Graph.from_adjacency(matrix, orientation='row_is_child') "
-            "or Graph.from_adjacency(matrix, orientation='row_is_parent').",
-            GraphWarning,
-            stacklevel=3,
-        )
+    if orientation is None:
+        warn_if_upper(parents)
     return nodes, parents.T.tocsr() if orientation == "row_is_parent" else parents
 
 
@@ -90,6 +83,17 @@ def read_binary_matrix(matrix: Any, what: str = "structure") -> sp.csr_array:
     return csr
 
 
+def warn_if_upper(matrix: sp.csr_array) -> None:
+    """Warn of a square CSR array that has entries, all of them above the diagonal: it may be the wrong way round."""
+    rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+    if matrix.shape[0] == matrix.shape[1] and matrix.nnz and (matrix.indices > rows).all():
+        warn(
+            "the matrix is strictly upper triangular, and networkx writes row = parent, but here row i marks the "
+            "parents of node i. To say which is meant call Graph.from_adjacency(matrix, orientation='row_is_child') "
+            "or Graph.from_adjacency(matrix, orientation='row_is_parent')."
+        )
+
+
 def is_matrix(value: Any) -> bool:
     """Tell whether a value is of a type that may hold a matrix."""
     listed = isinstance(value, (Sequence, np.ndarray)) and not isinstance(value, (str, bytes))
@@ -110,6 +114,10 @@ def _from_tensor(tensor: Any, what: str) -> Any:
         raise GraphError(_not_numbers(what, tensor.dtype))
     if tensor.is_meta:
         raise GraphError(f"{what} is a tensor on the device `meta`, which has no values; make it with device='cpu'.")
+    hybrid = tensor.is_sparse and tensor.dense_dim() > 0
+    if tensor.is_nested or tensor.is_quantized or hybrid:
+        kind = "nested" if tensor.is_nested else "quantized" if tensor.is_quantized else "hybrid sparse"
+        raise GraphError(f"{what} is a {kind} tensor, expected a plain one of two dimensions.")
     tensor = tensor.detach().cpu()
     if tensor.is_floating_point():
         tensor = tensor.double()  # NumPy has no bfloat16
@@ -132,6 +140,8 @@ def _to_csr(matrix: Any, what: str) -> sp.csr_array:
 
 
 def _as_numbers(matrix: Any, what: str) -> NDArray[Any]:
+    if np.ma.is_masked(matrix):
+        raise GraphError(f"{what} has masked values, expected only 0 and 1; say what they are: matrix.filled(0).")
     try:
         values = np.asarray(matrix)
         if values.dtype == object:  # columns of several types, say bool and int: let NumPy find the common one
@@ -172,12 +182,6 @@ def _split_frame(matrix: Any) -> tuple[Any, tuple[Hashable, ...] | None]:
     return values[[place[name] for name in columns]], columns
 
 
-def _is_strictly_upper(matrix: sp.csr_array) -> bool:
-    """Tell whether a square CSR array has entries, all of them above the diagonal."""
-    rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
-    return matrix.nnz > 0 and bool((matrix.indices > rows).all())
-
-
 def compact(matrix: sp.csr_array) -> sp.csr_array:
     """Give a CSR array sorted indices of one type for its size, so that equal graphs have equal bytes and hashes."""
     wide = max(matrix.nnz, *matrix.shape) > np.iinfo(np.int32).max
@@ -185,3 +189,10 @@ def compact(matrix: sp.csr_array) -> sp.csr_array:
     matrix.sort_indices()
     places = (matrix.indices.astype(kind, copy=False), matrix.indptr.astype(kind, copy=False))
     return sp.csr_array((np.ones(matrix.nnz, dtype=bool), *places), shape=matrix.shape)
+
+
+def freeze(matrix: sp.csr_array) -> sp.csr_array:
+    """Make the entries of a CSR array read-only, in place, and return it."""
+    for name in ("data", "indices", "indptr"):
+        getattr(matrix, name).flags.writeable = False
+    return matrix

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._errors import GraphError, show, suggest
-from ._arguments import check_word
+from .._arguments import check_word
+from .._errors import GraphError, cut, show, suggest
 from ._layout import lay_out
 
 __all__ = ["draw"]
@@ -20,7 +20,6 @@ _FONT, _HEIGHT, _GAP = 10.0, 22.0, 14.0  # in points, which are the units of the
 _DOT = 9.0
 _MOST_LABELS, _MOST_ARROWS = 80, 1500
 _MOST_NODES, _MOST_EDGES = 2000, 20_000
-_LONGEST_NAME = 24
 
 
 def draw(
@@ -53,7 +52,7 @@ def draw(
     colors = _read_colors(colors, nodes)
     shown = len(nodes) <= _MOST_LABELS if labels is None else labels
     right = direction == "right"
-    letters = [_letters(str(name)) for name in nodes] if shown else []
+    letters = [_letters(name) for name in nodes] if shown else []
     widths = np.array(
         [max(path.get_extents().width + 18, _HEIGHT + 8) for path in letters] if shown else [_DOT] * len(nodes)
     )
@@ -109,15 +108,10 @@ def _read_colors(colors: Any, nodes: Sequence[Hashable]) -> Mapping[Hashable, An
     return colors
 
 
-def _letters(name: str) -> Any:
+def _letters(name: Hashable) -> Any:
     from matplotlib.textpath import TextPath
 
-    name = " ".join(name.split())
-    if not name or not name.isprintable():
-        name = repr(name)  # something to see
-    if len(name) > _LONGEST_NAME:
-        name = name[: _LONGEST_NAME - 1] + "…"
-    return TextPath((0, 0), name.replace("$", r"\$"), size=_FONT)
+    return TextPath((0, 0), cut(name).replace("$", r"\$"), size=_FONT)
 
 
 def _turn(points: NDArray[np.float64], right: bool) -> NDArray[np.float64]:  # noqa: FBT001

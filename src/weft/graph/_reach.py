@@ -15,7 +15,7 @@ _CHUNK_BYTES = 2**22
 def ancestors_within(
     parents: sp.csr_array, levels: NDArray[np.int64], steps: int | None, max_edges: int
 ) -> tuple[sp.csr_array | None, int]:
-    """Mark every ancestor within ``steps`` edges (any number for None); count only, once beyond ``max_edges``.
+    """Mark every ancestor within ``steps`` edges (any number for None), unless there are more than ``max_edges``.
 
     A set of ancestors is a Python integer with one bit per node, so that a union is one `|` and its size one
     `bit_count`, whatever the shape of the graph. The bits come in blocks of columns, which bounds the memory.
@@ -27,18 +27,25 @@ def ancestors_within(
         max_edges: Most entries to store.
 
     Returns:
-        The boolean CSR array, or None when it has more than ``max_edges`` entries, and the number of its entries.
+        The boolean CSR array, or None when it has more than ``max_edges`` entries; and the number of its entries, or
+        what it exceeds where its steps are limited, since to go on counting takes work for each of them.
     """
     size = parents.shape[0]
     order = np.argsort(levels, kind="stable")
     sorted_parents = _parent_lists(parents, order)
     rounds = None if steps is None or steps >= levels.max(initial=0) else steps
+    if rounds is not None:
+        least = int(np.minimum(levels, rounds).sum())  # of the longest path that ends in each node
+        if least > max_edges:
+            return None, least
     width = max(64, _BLOCK_BITS // max(size, 1))
     total = 0
     rows, columns = [np.zeros(0, dtype=np.int32)], [np.zeros(0, dtype=np.int32)]
     for start in range(0, size, width):
         reach = _block(sorted_parents, start, min(start + width, size), rounds)
         total += sum(map(int.bit_count, reach))
+        if total > max_edges and rounds is not None:
+            break
         if total <= max_edges:
             for row, column in _entries(reach):
                 rows.append(order[row + start].astype(np.int32))

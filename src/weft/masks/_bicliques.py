@@ -11,9 +11,13 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-__all__ = ["Bicliques", "FloatArray", "IntArray"]
+from ._containment import containment, distinct_rows
+from ._products import refuse_large
 
-_MOST_CELLS = 300_000  # beyond, the solver no longer keeps to its time limit
+__all__ = ["MOST_CELLS", "Bicliques", "FloatArray", "IntArray"]
+
+MOST_CELLS = 1_000_000
+"""Ones of all bicliques together; with more of them the solver no longer keeps to its time limit."""
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
@@ -56,14 +60,29 @@ class Bicliques:
         row_classes, rows = _classes(matrix)
         column_classes, columns = _classes(sp.csr_array(matrix.T))
         kept = sp.csr_array(matrix[rows][:, columns])
+        if kept.nnz > MOST_CELLS:
+            return cls._copied(kept, row_classes, column_classes)
         by_row, by_column = _bitsets(kept), _bitsets(sp.csr_array(kept.T))
         flip = len(by_row) > len(by_column)  # fewer sets have fewer intersections to try
         sets, across = (by_column, by_row) if flip else (by_row, by_column)
         shared, complete = _intersections(sets, limit, time.monotonic() + seconds)
         basic = {(_common(each, across), each) for each in sets} | {(each, _common(each, sets)) for each in across}
-        found, whole = _largest({(_common(each, across), each) for each in shared} - basic, _MOST_CELLS)
+        cells = MOST_CELLS - sum(each.bit_count() * other.bit_count() for each, other in basic)
+        if cells < 0:
+            return cls._copied(kept, row_classes, column_classes)
+        found, whole = _largest({(_common(each, across), each) for each in shared} - basic, cells)
         pairs = [(b, a) if flip else (a, b) for a, b in {*basic, *found}]
         return cls._of(pairs, kept, row_classes, column_classes, complete and whole)
+
+    @classmethod
+    def _copied(cls, kept: sp.csr_array, row_classes: sp.csr_array, column_classes: sp.csr_array) -> Bicliques:
+        """List what each row generates, or each column if they are fewer, without ever looking at a third one."""
+        if kept.shape[0] <= kept.shape[1]:
+            extents, intents = sp.csr_array(containment(kept).T), kept
+        else:
+            columns = sp.csr_array(kept.T)
+            extents, intents = columns, sp.csr_array(containment(columns).T)
+        return cls(extents, intents, kept, row_classes, column_classes, complete=False)
 
     @classmethod
     def every(cls, matrix: sp.csr_array, limit: int = 20_000) -> Bicliques | None:
@@ -108,6 +127,11 @@ class Bicliques:
         heights, breadths = np.diff(self.row_classes.indptr), np.diff(self.column_classes.indptr)
         return np.asarray((self.extents @ heights) * (self.intents @ breadths), dtype=float)
 
+    @cached_property
+    def cells(self) -> int:
+        """How many ones all bicliques cover together, in the matrix of the classes."""
+        return int(np.diff(self.extents.indptr).astype(np.int64) @ np.diff(self.intents.indptr))
+
     @property
     def largest_area(self) -> float:
         """What the area of no biclique exceeds, also of one that is not listed."""
@@ -132,6 +156,8 @@ class Bicliques:
 
     def masks(self, counts: IntArray, width: int) -> tuple[sp.csr_array, sp.csr_array]:
         """Give every biclique that many units, the others none: who reads each unit, and what each unit reads."""
+        for members, classes in ((self.intents, self.column_classes), (self.extents, self.row_classes)):
+            refuse_large(int(counts @ (members @ np.diff(classes.indptr))), "a mask of method 'exact'")
         units = np.repeat(np.arange(len(self)), counts)
         readers = sp.csr_array(self.extents[units] @ self.row_classes, dtype=bool)
         inputs = sp.csr_array(self.intents[units] @ self.column_classes, dtype=bool)
@@ -142,11 +168,10 @@ class Bicliques:
 
 def _classes(matrix: sp.csr_array) -> tuple[sp.csr_array, IntArray]:
     # The classes of equal non-zero rows in order of appearance, and a representative of each.
-    members: dict[bytes, list[int]] = {}
-    for row in np.flatnonzero(np.diff(matrix.indptr)).tolist():
-        members.setdefault(_slice(matrix, row).tobytes(), []).append(row)
-    classes = _indicators(list(members.values()), matrix.shape[0])
-    return classes, np.array([rows[0] for rows in members.values()], dtype=np.int64)
+    first, like = distinct_rows(matrix)
+    filled = np.flatnonzero(like >= 0)
+    places = (like[filled], filled)
+    return sp.csr_array((np.ones(len(filled), dtype=bool), places), shape=(len(first), len(like))), first
 
 
 def _slice(matrix: sp.csr_array | sp.csc_array, row: int) -> npt.NDArray[np.integer]:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 import scipy.sparse as sp
 
-from .._errors import FactorizationError
 from ..graph import Structure
 from ._containment import containment, distinct_rows
 from ._factorizer import Factorizer, Solution
-from ._products import LARGEST_MASK, multiply, select
+from ._products import multiply, refuse_large, select
 
 __all__ = ["Greedy", "Zuko"]
 
@@ -60,13 +60,12 @@ class _Copying(Factorizer):
         return select(inside, above, below)
 
     def _refuse_large(self, number: int, entries: np.ndarray) -> None:
-        kept = int(entries.sum(dtype=np.int64))
-        if kept > LARGEST_MASK:
-            raise FactorizationError(
-                f"mask {number} of method {self.name!r} would keep {kept:,} weights (limit {LARGEST_MASK:,}): hubs and "
-                f"dense structures make it quadratic. Pass method='grouped', whose weights are linear in the edges, or "
-                f"smaller widths."
-            )
+        refuse_large(
+            int(entries.sum(dtype=np.int64)),
+            f"mask {number} of method {self.name!r}",
+            "Hubs and dense structures make it quadratic: use smaller widths, or the method 'grouped', whose weights "
+            "are linear in the edges.",
+        )
 
     def least_width(self, structure: Structure) -> int:
         """Return the shortest run of copied rows from which every row can be put together."""
@@ -86,6 +85,7 @@ class _Copying(Factorizer):
         return low
 
 
+@dataclass(frozen=True)
 class Greedy(_Copying):
     """The paper's Algorithm 1: copy the non-zero rows in order, repeat until the layer is full, keep every connection.
 
@@ -107,6 +107,7 @@ class Greedy(_Copying):
         return like[like >= 0]
 
 
+@dataclass(frozen=True)
 class Zuko(_Copying):
     """The masks of ``zuko.nn.MaskedMLP``: copy the distinct non-zero rows in lexicographic order.
 

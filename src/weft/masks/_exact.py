@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from .._errors import FactorizationError, shorten, show, suggest
 from ..graph import Structure
-from ._bicliques import Bicliques
+from ._bicliques import MOST_CELLS, Bicliques
 from ._factorizer import Factorizer, Solution
 from ._objectives import OBJECTIVES
 from ._programme import Programme
@@ -28,9 +28,12 @@ class Exact(Factorizer):
     a sparse structure has few of those. So a layer is an integer programme in the number of units that each biclique
     gets. Each layer is optimal given the one before, as in the paper.
 
-    A dense structure may have more than 50,000 maximal bicliques, or a programme of more than a million coefficients.
-    Then only the largest bicliques and those of single rows and columns are used, or the solver is left out; the masks
-    still keep every edge, ``optimal`` is False, and the bound is a coarser one that holds all the same.
+    A dense structure may have more than 50,000 maximal bicliques, or some that cover more than a million ones together.
+    Then only the largest are used and those of single rows and columns, or these alone and without the solver; the
+    masks still keep every edge, ``optimal`` is False, and the bound is a coarser one that holds all the same.
+
+    Numbers of paths are proven exactly. The curves of the other objectives are proven to a relative 1e-6, of 1e5 at
+    most: what is called optimal may be exceeded by so much.
 
     Args:
         objective: ``"paths"`` (most paths), ``"paths-variance"`` (less their variance over the matrix), or
@@ -95,7 +98,8 @@ class Exact(Factorizer):
     def _programme(self, matrix: sp.csr_array, width: int, deadline: float) -> Programme:
         objective = OBJECTIVES[self.objective]
         size = matrix.shape[0] * matrix.shape[1]
-        if not objective.is_monotone(width, size) and (every := Bicliques.every(matrix)) is not None:
+        every = None if objective.is_monotone(width, size) else Bicliques.every(matrix)
+        if every is not None and every.cells <= MOST_CELLS:
             return Programme(objective, every, width, size, deadline, complete=True)
         found = Bicliques.maximal(matrix, seconds=max(0.1, (deadline - time.monotonic()) / 3))
         complete = found.complete and objective.is_monotone(width, size)

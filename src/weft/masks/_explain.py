@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 import scipy.sparse as sp
 
-from .._errors import FactorizationError, shorten
+from .._errors import FactorizationError, cut, shorten
 from ._containment import distinct_rows
 from ._products import multiply, support
 
 if TYPE_CHECKING:
     from ._factorization import Factorization
 
-__all__ = ["compact", "cut", "explanation", "few", "log_counts", "plural", "seen_by_layer", "twins"]
+__all__ = ["compact", "count", "explanation", "few", "log_counts", "plural", "seen_by_layer", "twins"]
 
 _Told = TypeVar("_Told")
 
-_LINE, _CELL, _LONGEST_NAME = 100, 30, 24  # letters
+_LINE, _CELL = 100, 30  # letters
 _MOST_LAYERS = 6  # in the headline
 _MOST_ROWS = 40  # of a table; what has more is summed up
 _MOST_UNITS = 2000  # in a layer; beyond, units are not even compared
@@ -102,11 +102,11 @@ def seen_by_layer(masks: Sequence[sp.csr_array]) -> list[sp.csr_array]:
 def twins(factorization: Factorization, seen: sp.csr_array) -> list[list[int]]:
     """Return, for each unit that sees anything, the outputs that may depend on just what it sees."""
     matrix = factorization.structure.matrix
-    owners: dict[bytes, list[int]] = {}
-    for i in range(matrix.shape[0]):
-        owners.setdefault(_row(matrix, i).tobytes(), []).append(i)
-    rows = [_row(seen, unit) for unit in range(seen.shape[0])]
-    return [owners.get(row.tobytes(), []) if len(row) else [] for row in rows]
+    _, like = distinct_rows(sp.vstack([matrix, seen], format="csr"))
+    owners: dict[int, list[int]] = {}
+    for i, kind in enumerate(like[: matrix.shape[0]].tolist()):
+        owners.setdefault(kind, []).append(i)
+    return [owners.get(kind, []) if kind >= 0 else [] for kind in like[matrix.shape[0] :].tolist()]
 
 
 def log_counts(factorization: Factorization) -> sp.coo_array | None:
@@ -137,6 +137,16 @@ def compact(log: float) -> str:
     return f"1e{math.floor(log)}"
 
 
+def count(number: int) -> str:
+    """Write a whole number of any size.
+
+    Examples:
+        >>> count(1234), count(10**5000)
+        ('1,234', 'about 1e5000')
+    """
+    return f"{number:,}" if number < 10**15 else f"about 1e{math.floor(math.log10(number))}"
+
+
 def few(names: Iterable[Hashable], limit: int = 6) -> str:
     """List names, the long ones and the long list cut."""
     return shorten([cut(name) for name in names], limit)
@@ -150,12 +160,6 @@ def plural(count: int, noun: str) -> str:
         ('1 edge', '1,200 edges')
     """
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
-
-
-def cut(name: Hashable) -> str:
-    """Write a name on one line, a long one cut."""
-    text = " ".join(str(name).split()) or repr(name)
-    return text if len(text) <= _LONGEST_NAME else text[: _LONGEST_NAME - 1] + "…"
 
 
 def _structure(f: Factorization) -> str:
@@ -252,13 +256,13 @@ def _guarantees(f: Factorization) -> str:
     if f.widths and not hasattr(f.factorizer, "objective"):
         if len(f.widths) > 1:
             said += " A connection leads from what a layer reads, through one of its units, to an output it reaches."
-        said += " Method 'exact' makes the objective as large as can be, and proves it."
+        said += " The method 'exact' makes the objective as large as can be, and proves it."
     return f"{table}\n\n{_wrap(said)}"
 
 
 def _paths(f: Factorization) -> str:
     total = f.total_paths
-    said = f"{total:,}" if total < 10**15 else f"about 1e{math.floor(math.log10(total))}"
+    said = count(total)
     logs = log_counts(f) if total else None
     if logs is None:
         return f"{said} in all"

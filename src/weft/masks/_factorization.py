@@ -13,7 +13,9 @@ import scipy.sparse as sp
 
 from .._errors import FactorizationError, shorten
 from ..graph import Structure
-from ._factorizer import Factorizer, Solution
+from ..graph._matrix import freeze
+from ._explain import count, explanation, plural
+from ._factorizer import Factorizer, Solution, least_width
 from ._products import multiply, reach, support
 
 if TYPE_CHECKING:
@@ -82,7 +84,7 @@ class Factorization:
     @cached_property
     def reach(self) -> sp.csr_array:
         """Which output is reached from which input, as a boolean CSR array: the structure, unless edges are lost."""
-        return reach(self.masks_sparse)
+        return freeze(reach(self.masks_sparse))
 
     @cached_property
     def lost(self) -> tuple[tuple[Hashable, Hashable], ...]:
@@ -107,7 +109,7 @@ class Factorization:
         counts = counts.astype(np.int64)
         counts.eliminate_zeros()
         counts.sort_indices()
-        return counts
+        return freeze(counts)
 
     @property
     def paths(self) -> np.ndarray:
@@ -129,15 +131,25 @@ class Factorization:
             counts = sp.csr_array(counts @ sp.diags_array(1 / largest))
             log_scale += np.log(largest)
         if (support(counts) != self.reach).nnz:  # counts of one input so far apart that the small ones vanished
-            return _log_counts(self.masks_sparse)
-        out = np.full(counts.shape, -np.inf)
-        rows, columns = counts.nonzero()
-        out[rows, columns] = np.log(counts.toarray()[rows, columns]) + log_scale[columns]
+            out = _log_counts(self.masks_sparse)
+        else:
+            out = np.full(counts.shape, -np.inf)
+            rows, columns = counts.nonzero()
+            out[rows, columns] = np.log(counts.toarray()[rows, columns]) + log_scale[columns]
+        out.flags.writeable = False
         return out
 
     @cached_property
     def total_paths(self) -> int:
         """Number of paths from any input to any output, exact at any size."""
+        counts = np.ones(self.structure.shape[1])
+        for mask in self.masks_sparse:
+            counts = mask @ counts
+            if counts.sum() >= LARGEST_COUNT:
+                return self._many_paths()
+        return int(counts.sum())
+
+    def _many_paths(self) -> int:
         arriving = np.ones(self.structure.shape[1], dtype=object)
         for mask in self.masks_sparse:
             sums = np.concatenate([[0], np.cumsum(arriving[mask.indices])])
@@ -174,8 +186,6 @@ class Factorization:
 
     def explain(self) -> None:
         """Print, step by step, how the masks come about and what they guarantee."""
-        from ._explain import explanation
-
         print(explanation(self))
 
     def plot(self, output: Hashable | None = None) -> Figure:
@@ -191,13 +201,15 @@ class Factorization:
     def __repr__(self) -> str:
         rows, columns = self.structure.shape
         layers = "".join(f" -> {width}" for width in self.widths)
-        paths = self.total_paths
-        counted = f"{paths:,}" if paths < 10**15 else f"about 1e{len(str(paths)) - 1}"
-        lost = f"{len(self.lost)} edges lost" if self.lost else "nothing lost"
+        lost = f"{plural(len(self.lost), 'edge')} lost" if self.lost else "nothing lost"
         return (
-            f"Factorization({self.method}, {columns} inputs{layers} -> {rows} outputs, "
-            f"{self.structure.edges_count} edges, {self.weights:,} weights, {counted} paths, {lost})"
+            f"Factorization({self.method}, {plural(columns, 'input')}{layers} -> {plural(rows, 'output')}, "
+            f"{plural(self.structure.edges_count, 'edge')}, {plural(self.weights, 'weight')}, "
+            f"{count(self.total_paths)} path{'s' * (self.total_paths != 1)}, {lost})"
         )
+
+    def __reduce__(self) -> tuple[Any, ...]:  # what is cached is left out
+        return Factorization, (self.structure, self.widths, self.factorizer, self.solution)
 
     def check(self) -> None:
         """Raise unless the masks fit together, invent no dependence and, unless the method may, lose no edge."""
@@ -224,19 +236,19 @@ class Factorization:
         rows, columns = (self.reach > self.structure.matrix).nonzero()
         if len(rows):
             names = [self.structure.edge(i, j) for i, j in zip(rows[:5], columns[:5], strict=True)]
-            raise FactorizationError(f"method {self.method!r} invents {len(rows)} dependences: {shorten(names, 5)}.")
+            invented = f"{plural(len(rows), 'dependence')}: {shorten(names, 5)}"
+            raise FactorizationError(f"method {self.method!r} invents {invented}.")
         if not self.factorizer.may_lose and self.reach.nnz < self.structure.edges_count:
             raise self._too_narrow()
 
     def _too_narrow(self) -> FactorizationError:
-        least = self.factorizer.least_width(self.structure)
+        least = least_width(self.factorizer, self.structure)
         rows, columns = (self.structure.matrix > self.reach).nonzero()
         others = f" and {len(rows) - 1} more" if len(rows) > 1 else ""
-        wide = ", ".join([str(least)] * len(self.widths)) + ("," if len(self.widths) == 1 else "")
         return FactorizationError(
             f"hidden widths {self.widths} cannot carry the edge {self.structure.edge(rows[0], columns[0])}{others}: "
-            f"method {self.method!r} needs at least {least} units in every layer. Pass widths=({wide}) or "
-            f'widths="auto".'
+            f"method {self.method!r} needs at least {plural(least, 'unit')} in every layer, such as "
+            f'{(least,) * len(self.widths)}, or "auto".'
         )
 
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
 
+from .._arguments import check_whole
 from .._errors import FactorizationError, shorten, show, suggest
 from ..graph import Structure, StructureLike
 from ._copying import Greedy, Zuko
 from ._exact import Exact
 from ._factorization import Factorization
-from ._factorizer import Factorizer
+from ._factorizer import Factorizer, Solution, least_width
 from ._grouped import Grouped
 from ._made import Made, MadeRandom
 from ._products import LARGEST_MASK
@@ -26,7 +27,7 @@ FACTORIZERS: dict[str, type[Factorizer]] = {
 """The methods by name."""
 
 UNITS_PER_ROW = 4
-"""Units that ``widths="auto"`` gives to each output with parents, in each of two layers."""
+"""Units that the widths ``"auto"`` give to each output with parents, in each of two layers."""
 
 
 def factorize(
@@ -67,31 +68,39 @@ def factorize(
     read = Structure.of(structure)
     factorizer = _factorizer(method, objective, options)
     sizes = _auto_widths(read, factorizer) if isinstance(widths, str) and widths == "auto" else _read_widths(widths)
-    factorization = Factorization(read, sizes, factorizer, factorizer.solve(read, sizes))
+    solution: object = factorizer.solve(read, sizes)
+    if not isinstance(solution, Solution):
+        raise FactorizationError(
+            f"method {factorizer.name!r} returned {show(solution)}, expected weft.masks.Solution(masks)."
+        )
+    factorization = Factorization(read, sizes, factorizer, solution)
     factorization.check()
     return factorization
 
 
 def _factorizer(method: str | Factorizer, objective: str, options: dict[str, Any]) -> Factorizer:
     """Return the factorizer that a name and its options mean."""
+    asked = not isinstance(objective, str) or objective != "paths"
     if isinstance(method, Factorizer):
-        if options or objective != "paths":
+        if not isinstance(getattr(method, "name", None), str):
+            raise FactorizationError(f"{type(method).__name__} has no name, expected a string: name = 'mine'.")
+        if options or asked:
             raise FactorizationError(
-                f"method is the object {method!r}, which has its options already; got also "
-                f"{shorten([*options, *(['objective'] if objective != 'paths' else [])])}. Set them on the object."
+                f"method is the object {show(method)}, which has its options already; got also "
+                f"{shorten([*options, *(['objective'] if asked else [])])}. Set them on the object."
             )
         return method
     if not isinstance(method, str) or method not in FACTORIZERS:
         raise FactorizationError(
-            f"unknown method {method!r}{suggest(method, FACTORIZERS)}. Valid methods: {shorten(FACTORIZERS)}, or a "
+            f"unknown method {show(method)}{suggest(method, FACTORIZERS)}. Valid methods: {shorten(FACTORIZERS)}, or a "
             f"weft.masks.Factorizer."
         )
     kind = FACTORIZERS[method]
     known: set[str] = {f.name for f in dataclasses.fields(kind)} if dataclasses.is_dataclass(kind) else set()
     if "objective" in known:
         options = {**options, "objective": objective}
-    elif objective != "paths":
-        raise FactorizationError(f"method {method!r} has no objective; got {objective!r}. Pass method='exact'.")
+    elif asked:
+        raise FactorizationError(f"method {method!r} has no objective; got {show(objective)}. Use the method 'exact'.")
     for option in options.keys() - known:
         raise FactorizationError(
             f"unknown option {option!r} for method {method!r}{suggest(option, known)}. "
@@ -102,23 +111,18 @@ def _factorizer(method: str | Factorizer, objective: str, options: dict[str, Any
 
 def _auto_widths(structure: Structure, factorizer: Factorizer) -> tuple[int, int]:
     rows = int((structure.matrix.indptr[1:] > structure.matrix.indptr[:-1]).sum())
-    width = max(1, UNITS_PER_ROW * rows, factorizer.least_width(structure))
+    width = max(1, UNITS_PER_ROW * rows, least_width(factorizer, structure))
     return (width, width)
 
 
 def _read_widths(widths: Any) -> tuple[int, ...]:
-    if isinstance(widths, (int, np.integer)):
-        raise FactorizationError(f"widths is the number {widths}, expected one per hidden layer: widths=({widths},).")
-    expected = FactorizationError(f'widths is {show(widths)}, expected a sequence such as (128, 128), or "auto".')
-    if isinstance(widths, str):
-        raise expected
-    try:
-        sizes = tuple(widths)
-    except TypeError:
-        raise expected from None
-    for number, size in enumerate(sizes, start=1):
-        if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or not 1 <= size <= LARGEST_MASK:
-            raise FactorizationError(
-                f"hidden layer {number} has width {show(size)}, expected an integer from 1 to {LARGEST_MASK:,}."
-            )
-    return tuple(int(size) for size in sizes)
+    # The argument is called otherwise where a network is made, so no message names it.
+    if isinstance(widths, (int, np.integer)) and not isinstance(widths, bool):
+        raise FactorizationError(f"got the number {widths} as the widths, expected one per hidden layer: ({widths},).")
+    is_listing = isinstance(widths, Iterable) and getattr(widths, "ndim", 1) != 0
+    if not is_listing or isinstance(widths, (str, bytes, Set, Mapping)):
+        raise FactorizationError(f'the widths are {show(widths)}, expected a sequence such as (128, 128), or "auto".')
+    return tuple(
+        check_whole(f"the width of hidden layer {number}", width, 1, LARGEST_MASK, FactorizationError)
+        for number, width in enumerate(widths, start=1)
+    )

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from .._errors import FactorizationError, show
+from .._arguments import check_whole
+from .._errors import FactorizationError
 from ..graph import Structure
 from ._containment import distinct_rows
 from ._factorizer import Factorizer, Solution
+from ._products import refuse_large
 
 __all__ = ["Grouped"]
 
@@ -41,9 +43,7 @@ class Grouped(Factorizer):
     name = "grouped"
 
     def __post_init__(self) -> None:
-        fan_in: object = self.fan_in
-        if isinstance(fan_in, bool) or not isinstance(fan_in, (int, np.integer)) or fan_in < 1:
-            raise FactorizationError(f"fan_in is {show(fan_in)}, expected a whole number of at least 1.")
+        check_whole("fan_in", self.fan_in, least=1, error=FactorizationError)
 
     def least_width(self, structure: Structure) -> int:
         """Return the number of distinct parent sets: each needs a unit of its own."""
@@ -111,7 +111,9 @@ def _windows(team: _Teams, below: _Teams, most: int) -> tuple[np.ndarray, np.nda
     low = below.bounds[below.offsets[sets] + start]
     inputs = below.bounds[below.offsets[sets] + stop] - low
     sizes = np.diff(team.bounds)
-    window = np.repeat(np.minimum(inputs, np.maximum(most, -(-inputs // sizes))), sizes)
+    window = np.minimum(inputs, np.maximum(most, -(-inputs // sizes)))
+    refuse_large(int(window @ sizes), "a mask of method 'grouped'")
+    window = np.repeat(window, sizes)
     begin = np.repeat(low, sizes)
     modulus = np.repeat(inputs, sizes)
     unit = np.repeat(np.arange(len(window)), window)
@@ -134,6 +136,7 @@ def _read_out(like: np.ndarray, team: _Teams) -> sp.csr_array:
     which = (rank[reader] + _position(count) * served[sets[reader]]) % available[reader]
     read = team.offsets[sets[reader]] + which
     sizes = np.diff(team.bounds)[read]
+    refuse_large(int(sizes.sum()), "the last mask of method 'grouped'")
     units = np.repeat(team.bounds[read], sizes) + _position(sizes)
     return _mask(np.repeat(outputs[reader], sizes), units, (len(like), int(team.bounds[-1])))
 

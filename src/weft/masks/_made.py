@@ -10,8 +10,10 @@ from itertools import pairwise
 import numpy as np
 import scipy.sparse as sp
 
-from .._errors import FactorizationError, show
+from .._arguments import check_whole
+from .._errors import FactorizationError
 from ..graph import Structure
+from ._explain import plural
 from ._factorizer import Factorizer, Solution
 from ._products import LARGEST_MASK
 
@@ -33,7 +35,7 @@ class _Degrees(Factorizer):
             if below * above > LARGEST_MASK:
                 raise FactorizationError(
                     f"mask {number} of method {self.name!r} would have {above:,} x {below:,} entries (limit "
-                    f"{LARGEST_MASK:,}), most of them weights. Pass smaller widths."
+                    f"{LARGEST_MASK:,}), most of them weights. Use smaller widths."
                 )
         degrees = [ranks, *self._degrees(len(ranks), widths)]
         masks = [above[:, None] >= below for below, above in pairwise(degrees)]
@@ -53,12 +55,13 @@ class _Degrees(Factorizer):
         if not counted or not np.array_equal(structure.matrix.toarray(), ranks[:, None] > ranks):
             raise FactorizationError(
                 f"method {self.name!r} masks only the full autoregressive structure (every variable depends on all "
-                f"earlier ones, in some order); got {structure.edges_count} edges on shape {structure.shape}. Pass "
-                f"method='greedy', or weft.graph.full({rows})."
+                f"earlier ones, in some order); got {plural(structure.edges_count, 'edge')} on shape "
+                f"{structure.shape}. Use the method 'greedy', or weft.graph.full({rows})."
             )
         return ranks
 
 
+@dataclass(frozen=True)
 class Made(_Degrees):
     """The deterministic masks of MADE: degrees from the largest down, again and again.
 
@@ -100,9 +103,7 @@ class MadeRandom(_Degrees):
     may_lose = True
 
     def __post_init__(self) -> None:
-        seed: object = self.seed
-        if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
-            raise FactorizationError(f"seed is {show(seed)}, expected a whole number of at least 0.")
+        check_whole("seed", self.seed, error=FactorizationError)
 
     def _degrees(self, variables: int, widths: Sequence[int]) -> list[np.ndarray]:
         generator = np.random.default_rng(self.seed)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import scipy.sparse as sp
 
-from .._errors import FactorizationError, show, suggest
-from ._explain import compact, cut, few, log_counts, plural, seen_by_layer, twins
+from .._errors import FactorizationError, cut, show, suggest
+from ._explain import compact, few, log_counts, plural, seen_by_layer, twins
 from ._panels import DARK, EMPTY, FOLLOWED, KEPT, Axis, Panel, compose
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from .._errors import FactorizationError
 from ..graph import read_binary_matrix
 
-__all__ = ["multiply", "reach", "select", "support"]
+__all__ = ["LARGEST_MASK", "multiply", "reach", "refuse_large", "select", "support"]
 
 DENSE_ENTRIES = 2**27
 """Largest dense operand or result, in entries, that a product may build for speed (512 MB in float32)."""
@@ -22,6 +22,12 @@ LARGEST_MASK = 2**28
 
 SPARSE_PENALTY = 30
 """How many dense multiply-adds cost as much as one sparse one (measured 20 to 60 on two cores)."""
+
+
+def refuse_large(weights: int, what: str, advice: str = "Use smaller widths.") -> None:
+    """Refuse a mask that would keep more weights than can be held."""
+    if weights > LARGEST_MASK:
+        raise FactorizationError(f"{what} would keep {weights:,} weights (limit {LARGEST_MASK:,}). {advice}")
 
 
 def multiply(left: sp.csr_array, right: sp.csr_array, dtype: type = np.float32) -> sp.csr_array:

@@ -12,15 +12,15 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.optimize import Bounds, LinearConstraint, milp
 
-from ._bicliques import Bicliques, FloatArray, IntArray
+from ._bicliques import MOST_CELLS, Bicliques, FloatArray, IntArray
 from ._objectives import Objective
+from ._products import multiply
 
 __all__ = ["Outcome", "Programme"]
 
 _RELAXED_ROUNDS = 40
 _TOLERANCE = 1e-6
 _SHORTEST = 0.05  # seconds: less than this is not worth a call of the solver
-_LARGEST = 1_000_000  # coefficients: beyond, a call of the solver no longer keeps to its time limit
 
 
 @dataclass(frozen=True)
@@ -64,6 +64,10 @@ class Programme:
             most_distinct: Most bicliques to use where there are more kinds of rows than that, so that narrower layers
                 above can carry what this one makes. The bound knows no such limit: more kinds may be carried too.
         """
+        if not self.bicliques.matrix.nnz:
+            return Outcome(np.zeros(len(self.bicliques), dtype=np.int64), 0.0, 0.0, optimal=True)
+        if self.bicliques.cells > MOST_CELLS:
+            return self._copied()
         if most_distinct >= min(self.width, self.bicliques.extents.shape[1]):
             return self._solve(None)
         free = replace(self, deadline=time.monotonic() + self._left() / 2)._solve(None)
@@ -80,7 +84,7 @@ class Programme:
         rounds = 0
         while not _meet(value, bound):
             left = self._left()
-            if left < _SHORTEST or self.covers.nnz > _LARGEST:
+            if left < _SHORTEST or self.covers.nnz > MOST_CELLS:
                 break
             found = self._call(envelope, distinct, integral=not relaxed, seconds=left)
             reached = found.fun if relaxed and found.status == 0 else None if relaxed else found.mip_dual_bound
@@ -103,11 +107,21 @@ class Programme:
         optimal = self.complete and _meet(value, bound)
         return Outcome(best, value, value if optimal else bound, optimal)
 
+    def _copied(self) -> Outcome:
+        """Let every row, or column, have the same number of units, without a look at what covers what."""
+        counts = self.width // len(self.bicliques) + (np.arange(len(self.bicliques)) < self.width % len(self.bicliques))
+        readers, inputs = self.bicliques.masks(counts, self.width)
+        paths = multiply(readers, inputs, np.float64).data
+        value = self.objective.value(paths, np.ones(len(paths)), self.size)
+        return Outcome(counts, value, self._ceiling(), optimal=False)
+
     def fewest_units(self) -> int:
         """Return the least number of bicliques that cover all ones, or the least found in time."""
+        if self.bicliques.cells > MOST_CELLS:
+            return len(self.bicliques)
         best = int((self._start(self.covers.shape[0]) > 0).sum())
         left = self._left()
-        if not self.covers.shape[0] or left < _SHORTEST or self.covers.nnz > _LARGEST:
+        if not self.covers.shape[0] or left < _SHORTEST or self.covers.nnz > MOST_CELLS:
             return best
         found = milp(
             np.ones(len(self.bicliques)),
@@ -137,8 +151,6 @@ class Programme:
 
     def _ceiling(self) -> float:
         ones = float(self.bicliques.weights.sum())
-        if not ones:
-            return 0.0
         largest = min(ones, self.bicliques.largest_area)
         most = self.width * largest
         if self.complete:  # the only biclique that covers some entry has at least one unit
@@ -153,9 +165,11 @@ class Programme:
             return np.zeros(kinds, dtype=np.int64)
         members = (self.bicliques.extents, self.bicliques.intents)
         chosen = [_counts(_copies(*pair), kinds) for pair in (members, members[::-1])]
-        chosen.append(self._covering(np.zeros(kinds, dtype=np.int64), distinct))
         whole = [each for each in chosen if each.sum() <= distinct and (self.covers @ each).all()]
-        return self._filled(min(whole, key=np.sum), distinct) if whole else chosen[-1]
+        covering = self._covering(np.zeros(kinds, dtype=np.int64), distinct, until=self.deadline if whole else np.inf)
+        if (self.covers @ covering).all():
+            whole.append(covering)
+        return self._filled(min(whole, key=np.sum), distinct) if whole else covering
 
     def _rounded(self, counts: FloatArray, distinct: int | None) -> IntArray:
         """Round down a choice that is not whole, cover again by what was cut off most, and fill again."""
@@ -163,16 +177,20 @@ class Programme:
         whole = np.floor(counts + 1e-6).astype(np.int64)
         if np.count_nonzero(whole) > most or whole.sum() > self.width:
             whole[:] = 0  # beyond the limits, which hold only for the choice as it was: start anew
-        return self._filled(self._covering(whole, most, wanted=counts - whole), most)
+        return self._filled(self._covering(whole, most, wanted=counts - whole, until=self.deadline), most)
 
-    def _covering(self, counts: IntArray, distinct: int, wanted: FloatArray | None = None) -> IntArray:
-        """Add the biclique that covers most of what is not covered, until all is or no unit is left.
+    def _covering(
+        self, counts: IntArray, distinct: int, wanted: FloatArray | None = None, until: float = np.inf
+    ) -> IntArray:
+        """Add the biclique that covers most of what is not covered, until all is, or no unit or time is left.
 
         Of all that cover any of it the most wanted is added, where it is known what is wanted.
         """
         counts = counts.copy()
         uncovered = np.where(self.covers @ counts > 0, 0.0, self.bicliques.weights)
         while uncovered.any() and np.count_nonzero(counts) < distinct and counts.sum() < self.width:
+            if time.monotonic() > until:
+                break
             score = uncovered @ self.covered
             if wanted is not None:
                 score = np.where(score > 0, wanted + 1e-6 * score, -np.inf)
@@ -336,7 +354,8 @@ class _Envelope:
 
 
 def _meet(value: float, bound: float) -> bool:
-    return value >= bound - _TOLERANCE * max(1.0, abs(bound))
+    # Path counts are whole, so a large bound must be met to less than one.
+    return value >= bound - _TOLERANCE * max(1.0, min(abs(bound), 1e5))
 
 
 def _options(seconds: float, *, presolve: bool) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from ._plan import Bucket
 
 __all__ = ["run_blocks"]
 
-PIECE = 2**18
+PIECE = 2**20
 """Numbers that a piece of a bucket reads at most: they stay in a processor's cache until they are used."""
 
 Buckets = tuple[Bucket, ...]

@@ -17,7 +17,7 @@ __all__ = ["cheaper_execution"]
 GATHERED_ROW = 50
 """Gathering one row for a block costs as much as this many dense multiply-adds per row of the batch."""
 
-PRODUCT = {"cpu": 5_000, "cuda": 3_000_000}
+PRODUCT = {"cpu": 10_000, "cuda": 3_000_000}
 """Starting one batched product costs as much as this many, by type of device."""
 
 
@@ -27,7 +27,7 @@ def cheaper_execution(
     """Return the execution that needs less time for a training step on some hundred rows.
 
     Dense execution pays one multiply-add for every entry of a mask. Sparse execution pays one for every weight that the
-    mask keeps, 50 for every input that a block gathers, and 5,000 for every shape of blocks, which is one batched
+    mask keeps, 50 for every input that a block gathers, and 10,000 for every shape of blocks, which is one batched
     product (3,000,000 on CUDA, where dense products are cheap and starting one is not).
 
     Examples:

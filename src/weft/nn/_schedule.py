@@ -12,6 +12,7 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
+from .._arguments import check_whole
 from .._errors import shorten, show
 from ..graph import Graph
 from ._blocks import run_blocks
@@ -150,12 +151,10 @@ class Walk:
     def __init__(self, schedule: LevelSchedule, batch: int, context: Tensor | None) -> None:
         net = schedule.net
         weight = net.layers[0].weight
-        if isinstance(batch, bool) or not isinstance(batch, (int, np.integer)) or batch < 0:
-            raise ValueError(f"batch is {show(batch)}, expected the number of rows, an integer of at least 0.")
-        check_context(context, net.context, (int(batch),), weight)
+        self._batch = check_whole("batch", batch, error=ValueError)
+        check_context(context, net.context, (self._batch,), weight)
         self.schedule = schedule
         self.generation = 0
-        self._batch = int(batch)
         self._index = schedule._tensors(weight.device)
         self._weights = [_stage_weights(net, number, schedule) for number in range(len(net.layers))]
         sizes = [len(layer.order) for layer in (schedule._inputs, *schedule._layers[:-1])]

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor, nn
 
+from .._arguments import check_whole
 from .._errors import FactorizationError, shorten, show, suggest
 from ..graph import Structure, StructureLike
 from ..masks import Factorization, Factorizer, factorize
@@ -91,7 +92,7 @@ class StrNN(Fixed):
                 raise ValueError(f"{what} is {show(flag)}, expected True or False.")  # noqa: TRY004
         read = Structure.of(structure)
         self.structure = read
-        self.context = _count(context, "context", least=0)
+        self.context = check_whole("context", context, 0, LARGEST_DENSE, ValueError)
         self.output_sizes = _per_variable(outputs, read.outputs, "outputs")
         self.input_sizes = _per_variable(inputs, read.inputs, "inputs")
         self._stacked = None if isinstance(outputs, Iterable) else int(outputs)
@@ -344,16 +345,11 @@ def _factorization(
 def _per_variable(sizes: int | Sequence[int], names: Sequence[object], what: str) -> tuple[int, ...]:
     """Return one count per variable."""
     if not isinstance(sizes, Iterable):
-        return (_count(sizes, what),) * len(names)
+        return (check_whole(what, sizes, 1, LARGEST_DENSE, ValueError),) * len(names)
     listed = tuple(sizes)
     if len(listed) != len(names):
         raise ValueError(f"expected {what} for {len(names)} variables ({shorten(names)}), got {len(listed)}.")
-    return tuple(_count(size, f"{what} of {name}") for size, name in zip(listed, names, strict=True))
-
-
-def _count(value: object, what: str, least: int = 1) -> int:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-        raise ValueError(f"{what} is {show(value)}, expected an integer of at least {least}.")
-    if value > LARGEST_DENSE:
-        raise ValueError(f"{what} is {show(value)}, expected an integer of at most {LARGEST_DENSE:,}.")
-    return int(value)
+    return tuple(
+        check_whole(f"{what} of {name}", size, 1, LARGEST_DENSE, ValueError)
+        for size, name in zip(listed, names, strict=True)
+    )

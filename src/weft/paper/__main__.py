@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,9 +11,15 @@ from typing import Any
 from rich.progress import track
 
 from .._errors import shorten, suggest
+from .._errors import show as show_value
 from . import EXPERIMENTS, show, write
 
 __all__ = ["main"]
+
+SUFFIXES = ("json", "md", "png")
+
+MOST_SEEDS = 10_000
+"""More draws of each setting than anybody waits for."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -35,6 +42,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         parser.error(f"argument --out: cannot make the folder {str(folder)!r}: {error.strerror}")
+    try:
+        tempfile.TemporaryFile(dir=folder).close()  # what cannot be written is known at once
+        for written in folder.glob(f"{experiment.output}.*"):
+            written.open("ab").close()
+    except OSError as error:
+        parser.error(f"argument --out: cannot write to {str(error.filename or folder)!r}: {error.strerror}")
 
     sizes: dict[str, Any] = dict(experiment.quick) if options.quick else {}
     if options.seeds:
@@ -52,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     facts: dict[str, Any] = {"title": experiment.title, "command": command, "summary": tables}
     write(folder, experiment.output, rows, tables, f"Computed by `{command}`.", **facts)
     experiment.draw(rows).savefig(folder / f"{experiment.output}.png", dpi=150)
-    for suffix in ("json", "md", "png"):
+    for suffix in SUFFIXES:
         print(folder / f"{experiment.output}.{suffix}")
 
 
@@ -70,13 +83,14 @@ def _parser() -> argparse.ArgumentParser:
 def _name(word: str) -> str:
     if word not in EXPERIMENTS:
         known = f"known: {shorten(EXPERIMENTS)}"
-        raise argparse.ArgumentTypeError(f"unknown experiment {word!r}{suggest(word, EXPERIMENTS)} ({known})")
+        raise argparse.ArgumentTypeError(f"unknown experiment {word!r}{suggest(word, EXPERIMENTS)}; {known}")
     return word
 
 
 def _count(word: str) -> int:
-    if not word.isdecimal() or int(word) < 1:
-        raise argparse.ArgumentTypeError(f"got {word!r}, expected a whole number of at least 1")
+    digits = word.lstrip("0")
+    if not word.isascii() or not digits.isdecimal() or len(digits) > len(str(MOST_SEEDS)) or int(word) > MOST_SEEDS:
+        raise argparse.ArgumentTypeError(f"got {show_value(word)}, expected a whole number from 1 to {MOST_SEEDS:,}")
     return int(word)
 
 

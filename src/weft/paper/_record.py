@@ -10,9 +10,13 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from rich.console import Console
 from rich.table import Table
+
+from .._arguments import check_word
+from .._errors import show as show_value
 
 __all__ = ["PACKAGES", "Row", "show", "write"]
 
@@ -29,6 +33,7 @@ def write(
     tables: Mapping[str, Sequence[Mapping[str, Any]]],
     note: str = "",
     packages: Sequence[str] = PACKAGES,
+    device: str = "cpu",
     **facts: Any,
 ) -> None:
     """Write rows to ``NAME.json`` with the machine and the versions, and tables to ``NAME.md``.
@@ -40,6 +45,7 @@ def write(
         tables: What people should read, by title; each row has the same keys, which are the headings.
         note: Sentences below the tables.
         packages: The packages whose versions are recorded, where installed.
+        device: What computed the rows: ``"cpu"`` or ``"cuda"``.
         facts: Anything else that the JSON should hold.
 
     Examples:
@@ -52,15 +58,16 @@ def write(
         ['device', 'machine', 'rows', 'threads', 'versions']
     """
     folder.mkdir(parents=True, exist_ok=True)
-    device = torch.cuda.get_device_name() if torch.cuda.is_available() else f"{os.cpu_count()} CPU cores"
-    machine = {"machine": platform.machine(), "device": device, "threads": torch.get_num_threads()}
+    check_word("device", device, "cpu", "cuda", error=ValueError)
+    used = torch.cuda.get_device_name() if device == "cuda" else f"{os.cpu_count()} CPU cores"
+    machine = {"machine": platform.machine(), "device": used, "threads": torch.get_num_threads()}
     versions = {"python": platform.python_version(), **{each: found for each in packages if (found := _version(each))}}
     record = {**machine, "versions": versions, **facts, "rows": list(rows)}
-    (folder / f"{name}.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    (folder / f"{name}.json").write_text(json.dumps(record, indent=1, default=_plain) + "\n", encoding="utf-8")
 
     known = ", ".join(f"{package} {number}" for package, number in versions.items())
     parts = [part for title, table in tables.items() for part in (title and f"**{title}**", _markdown(table))]
-    text = "\n\n".join(part for part in (*parts, note, f"*{device}; {known}.*") if part)
+    text = "\n\n".join(part for part in (*parts, note, f"*{used}; {known}.*") if part)
     (folder / f"{name}.md").write_text(text + "\n", encoding="utf-8")
 
 
@@ -94,6 +101,8 @@ def _headings(rows: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _cell(value: Any) -> str:
+    if isinstance(value, np.generic):
+        value = value.item()
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int):
@@ -101,6 +110,13 @@ def _cell(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
     return str(value)
+
+
+def _plain(value: Any) -> Any:
+    """Return NumPy's numbers and arrays as Python's."""
+    if isinstance(value, (np.generic, np.ndarray)):
+        return value.tolist()
+    raise TypeError(f"{show_value(value)} is a {type(value).__name__}, which JSON cannot hold.")
 
 
 def _version(package: str) -> str | None:
