@@ -15,7 +15,7 @@ import torch
 
 from weft import paper
 
-__all__ = ["DEVICE", "alone", "seconds_of", "training_step", "write"]
+__all__ = ["DEVICE", "alone", "floor_step", "seconds_of", "training_step", "write"]
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
@@ -44,6 +44,19 @@ def training_step(net: torch.nn.Module, x: torch.Tensor) -> Callable[[], None]:
         optimizer.zero_grad()
         net(x).square().mean().backward()
         optimizer.step()
+
+    return step
+
+
+def floor_step(layers: Sequence[int], batch: int) -> Callable[[], None]:
+    """Return what no step can spare: to activate all units and come back, with fresh tensors and without any weight."""
+
+    def step() -> None:
+        loss = torch.zeros((), device=DEVICE)
+        for units in layers:
+            h = torch.zeros(units, batch, device=DEVICE, requires_grad=True)
+            loss = loss + torch.relu(h).square().mean()
+        loss.backward()
 
     return step
 
@@ -77,7 +90,7 @@ def write(
     """
     name += "_cuda" if DEVICE == "cuda" else ""
     table = [{heading: row.get(key, "") for key, heading in columns.items()} for row in rows]
-    paper.write(RESULTS, name, rows, {"": table}, note, (*paper.PACKAGES, "zuko", "strnn"), **facts)
+    paper.write(RESULTS, name, rows, {"": table}, note, (*paper.PACKAGES, "zuko", "strnn"), DEVICE, **facts)
     paper.show(name, table)
 
 

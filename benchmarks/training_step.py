@@ -6,45 +6,36 @@ same sizes; and against the floor: what the activations alone must cost.
 
 from __future__ import annotations
 
-import copy
-
 import torch
 import zuko
 
 import weft
-from _common import DEVICE, seconds_of, training_step, write
+from _common import DEVICE, floor_step, seconds_of, training_step, write
 
 VARIABLES, HIDDEN, BATCH, OUTPUTS = 1000, (8000, 8000), 256, 2
-
-
-def floor_step() -> None:
-    """Do what no step can spare: activate all units and come back, from fresh activations and without any weight."""
-    loss = torch.zeros((), device=DEVICE)
-    for units in (*HIDDEN, OUTPUTS * VARIABLES):
-        h = torch.zeros(units, BATCH, device=DEVICE, requires_grad=True)
-        loss = loss + torch.relu(h).square().mean()
-    loss.backward()
 
 
 def main() -> None:
     torch.manual_seed(0)
     graph = weft.graph.random_dag(VARIABLES, parents=3.0, seed=0)
     x = torch.randn(BATCH, VARIABLES, device=DEVICE)
-    nets = {
-        "Weft, greedy": weft.StrNN(graph, HIDDEN, OUTPUTS, execution="sparse", device=DEVICE),
-        "Weft, grouped": weft.StrNN(graph, HIDDEN, OUTPUTS, factorization="grouped", execution="sparse", device=DEVICE),
-        "zuko MaskedMLP": zuko.nn.MaskedMLP(
-            torch.from_numpy(graph.adjacency()).repeat_interleave(OUTPUTS, dim=0), hidden_features=HIDDEN
+    edges = torch.from_numpy(graph.adjacency()).repeat_interleave(OUTPUTS, dim=0)
+    makers = {
+        "Weft, greedy": lambda: weft.StrNN(graph, HIDDEN, OUTPUTS, execution="sparse", device=DEVICE),
+        "Weft, grouped": lambda: weft.StrNN(
+            graph, HIDDEN, OUTPUTS, factorization="grouped", execution="sparse", device=DEVICE
         ),
+        "zuko MaskedMLP": lambda: zuko.nn.MaskedMLP(edges, hidden_features=HIDDEN).to(DEVICE),
     }
+    nets = {name: make() for name, make in makers.items()}
     if DEVICE == "cuda":  # a recorded step has no launches left, which most of a sparse step is
-        for name in list(nets):
-            nets[f"{name}, CUDA graph"] = torch.cuda.make_graphed_callables(copy.deepcopy(nets[name]).to(DEVICE), (x,))
-    steps = {name: training_step(net.to(DEVICE), x) for name, net in nets.items()}
+        for name, make in makers.items():
+            nets[f"{name}, CUDA graph"] = torch.cuda.make_graphed_callables(make(), (x,))
+    steps = {name: training_step(net, x) for name, net in nets.items()}
     seconds = seconds_of({name: step for name, step in steps.items() if "Weft" in name}, rounds=30)
     seconds |= seconds_of({name: step for name, step in steps.items() if "zuko" in name}, rounds=5)
     floor_name = "floor: activations without weights"
-    seconds |= seconds_of({floor_name: floor_step}, rounds=30)
+    seconds |= seconds_of({floor_name: floor_step((*HIDDEN, OUTPUTS * VARIABLES), BATCH)}, rounds=30)
 
     peer, floor = seconds["zuko MaskedMLP"], seconds[floor_name]
     rows = [
