@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from importlib.metadata import version
 
-from . import graph, masks, nn
+from . import graph, masks, models, nn
 from ._errors import FactorizationError, GraphError, GraphWarning
 from .graph import Graph
 from .masks import Factorization, factorize
+from .models import StrNNDensity
 from .nn import StrNN
 
 __version__ = version("weft")
@@ -22,9 +23,11 @@ __all__ = [
     "GraphError",
     "GraphWarning",
     "StrNN",
+    "StrNNDensity",
     "__version__",
     "factorize",
     "graph",
     "masks",
+    "models",
     "nn",
 ]

@@ -213,3 +213,14 @@ def test_repr_is_short():
     assert repr(Structure.of([[1, 0, 1]])) == "Structure(1 x 3, 2 edges)"
     assert repr(Structure.of(CHAIN)) == "Structure(2 x 2, 1 edge, of Graph(2 nodes, 1 edge, depth 1: a, b))"
     assert len(repr(Structure.of(sp.csr_array((100_000, 100_000), dtype=bool)))) < 50
+
+
+def test_a_structure_is_a_graph_if_it_can_be():
+    graph = Graph.from_edges([("b", "a"), ("c", "a")])
+    assert Structure.of(graph).dag() is graph
+    assert Structure.of(graph.to_networkx()).dag() == graph
+    assert Structure.of([[0, 0], [1, 0]]).dag().edges == (("x0", "x1"),)
+    with pytest.raises(GraphError, match=r"^cycle: x0 -> x1 -> x0"):
+        Structure.of([[0, 1], [1, 0]]).dag()
+    with pytest.raises(GraphError, match=r"has the rows y0 and the columns x0, x1, expected the same names for both"):
+        Structure.of([[1, 0]]).dag()

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._arguments import check_whole
-from .._errors import GraphError, show
+from .._errors import GraphError, shorten, show
 from ._edges import read_names
 from ._graph import Graph
 from ._matrix import freeze, is_frame, is_matrix, read_binary_matrix, warn_if_upper
@@ -105,6 +105,24 @@ class Structure:
         check_whole("output", output, most=rows - 1)
         check_whole("input", input, most=columns - 1)
         return f"{self.inputs[input]} -> {self.outputs[output]}"
+
+    def dag(self) -> Graph:
+        """Return the same as a graph, if rows and columns have the same names and there is no cycle.
+
+        Examples:
+            >>> from weft.graph import Structure
+            >>> Structure.of([[0, 0], [1, 0]]).dag().edges
+            (('x0', 'x1'),)
+        """
+        if self.graph is not None:
+            return self.graph
+        if self.outputs != self.inputs:
+            rows, columns = (shorten(names, 5) for names in (self.outputs, self.inputs))
+            raise GraphError(
+                f"the structure of shape {self.shape} has the rows {rows} and the columns {columns}, expected the same "
+                f"names for both, in the same order: a graph has one row and one column for every node."
+            )
+        return Graph.from_adjacency(self.matrix, names=self.inputs, orientation="row_is_child")
 
     def with_context(self) -> Structure:
         """Append one input, named ``context``, on which every output may depend."""

@@ -14,7 +14,6 @@ from torch import Tensor
 
 from .._arguments import check_whole
 from .._errors import shorten, show
-from ..graph import Graph
 from ._blocks import run_blocks
 from ._checks import check_context, check_tensor
 from ._layers import MaskedLinear, skip_places
@@ -305,10 +304,7 @@ def _arrival(net: StrNN, arrival: Sequence[int] | None) -> np.ndarray:
             f"{shorten(structure.inputs, 5)}, so its variables have no generations of their own; name both alike, or "
             f"pass arrival=, one integer per input."
         )
-    graph = structure.graph or Graph.from_adjacency(
-        structure.matrix, names=structure.inputs, orientation="row_is_child"
-    )
-    return np.asarray(graph.levels, dtype=np.int64)
+    return np.asarray(structure.dag().levels, dtype=np.int64)
 
 
 def _stages(mask: sp.csr_array, below: np.ndarray) -> np.ndarray:

@@ -1,0 +1,80 @@
+"""What every density that follows a graph can do."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Self
+
+from torch import Generator, Tensor, nn
+
+from .._errors import shorten, show
+from ..graph import Graph
+
+__all__ = ["DensityModel"]
+
+
+class DensityModel(nn.Module, ABC):
+    """A density over the variables of a graph, columns in the order of ``graph.nodes``.
+
+    A model gives `forward`, the bare terms; what a person calls checks its input first. Training goes through
+    `forward`, so that whatever is hooked to the module sees it.
+    """
+
+    graph: Graph
+    context: int
+    """Number of context columns, 0 for none."""
+
+    @abstractmethod
+    def forward(self, x: Tensor, context: Tensor | None = None) -> Tensor:
+        """Return log p(x_i | its parents) for every variable, (…, d), without a look at the values."""
+
+    @abstractmethod
+    def sample(self, n: int, context: Tensor | None = None, generator: Generator | None = None) -> Tensor:
+        """Draw n rows, (n, d)."""
+
+    @abstractmethod
+    def valid(self, x: Tensor) -> Tensor:
+        """Tell for which values (…, d) the model has a density."""
+
+    @abstractmethod
+    def expected(self, column: int) -> str:
+        """Say which values of a column are valid."""
+
+    @abstractmethod
+    def standardize_(self, train: Tensor) -> Self:
+        """Take centre and spread of the continuous columns from training rows, and return the model.
+
+        The network then works in standard units; densities and samples stay in the units of the data.
+        """
+
+    def effective_graph(self) -> Graph:
+        """Return the graph that the model really obeys."""
+        return self.graph
+
+    def log_prob_terms(self, x: Tensor, context: Tensor | None = None) -> Tensor:
+        """Return log p(x_i | its parents) for every variable, (…, d); they sum to `log_prob`."""
+        self.check(x)
+        terms: Tensor = self(x, context)
+        return terms
+
+    def log_prob(self, x: Tensor, context: Tensor | None = None) -> Tensor:
+        """Return the log-density of each row, (…)."""
+        return self.log_prob_terms(x, context).sum(dim=-1)
+
+    def check(self, x: Tensor) -> None:
+        """Raise at the first value that is missing or out of range, naming its column and row."""
+        nodes = self.graph.nodes
+        if not isinstance(x, Tensor):
+            raise ValueError(f"x is a {type(x).__name__}, expected a torch.Tensor; use torch.as_tensor(...).")  # noqa: TRY004
+        if x.ndim == 0 or x.shape[-1] != len(nodes):
+            got = f"{x.shape[-1]}" if x.ndim else "a scalar"
+            raise ValueError(f"expected {len(nodes)} columns ({shorten(nodes)}), got {got}.")
+        wrong = ~self.valid(x).reshape(-1, len(nodes))
+        if not bool(wrong.any()):
+            return
+        row, column = (int(place) for place in wrong.nonzero()[0])
+        value, more = x.reshape(-1, len(nodes))[row, column].item(), int(wrong.sum()) - 1
+        also = f" ({more:,} more like it)" if more else ""
+        raise ValueError(
+            f"column {show(nodes[column])}, row {row}: got {value:g}, expected {self.expected(column)}{also}."
+        )
