@@ -6,6 +6,7 @@ from itertools import chain, combinations, combinations_with_replacement, produc
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.linalg import block_diag
 from scipy.optimize import Bounds, LinearConstraint, milp
 
 import weft
@@ -410,7 +411,7 @@ def test_a_large_objective_is_proven_to_the_last_path():
     # Two blocks that take a search, beside one so large that a relative tolerance would hide the last path.
     b = np.array([[1, 1, 0, 0], [0, 0, 1, 1], *[[0, 1, 1, 0]] * 10, [0, 1, 0, 0], [0, 0, 1, 0]], dtype=bool)
     b = np.repeat(b, [1, 50, 50, 1], axis=1)
-    f = exact(sp.block_diag((b, b.T, np.ones((1, 1001), dtype=bool)), format="csr"), 2000, "paths")
+    f = exact(block_diag(b, b.T, np.ones((1, 1001), dtype=bool)), 2000, "paths")
     assert f.optimal == (True,)
     assert f.objective == f.bound == (1_996_596.0,)
 
