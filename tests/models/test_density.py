@@ -231,6 +231,17 @@ def test_copies_and_states(model):
     assert torch.equal(other.log_prob(x, context), expected)
 
 
+def test_indices_survive_the_meta_device():
+    model = model_of("mixed", missing="factor")
+    empty = StrNNDensity(GRAPH, MIXED, (24, 24), "tanh", missing="factor", device="meta", dtype=torch.float64).to_empty(
+        device="cpu"
+    )
+    empty.load_state_dict(model.state_dict())
+    x, _ = drawn(model)
+    x[2, 1] = torch.nan
+    assert torch.equal(empty.log_prob_terms(x), model.log_prob_terms(x))
+
+
 def test_an_ensemble_by_vmap():
     models = [model_of("mixed", seed=seed) for seed in range(3)]
     x, _ = drawn(models[0])
@@ -284,6 +295,8 @@ class TestBadInput:
             model.log_prob(torch.zeros(4, 3, dtype=torch.float64))
         with pytest.raises(ValueError, match=r"x is a list, expected a torch.Tensor"):
             model.log_prob([[0.0] * 5])
+        with pytest.raises(ValueError, match=r"x is of torch.float32, expected torch.float64"):
+            model.log_prob(torch.zeros(4, 5))
 
     def test_a_constant_column(self):
         train = torch.randn(20, 5, dtype=torch.float64)

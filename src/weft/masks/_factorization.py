@@ -16,15 +16,12 @@ from ..graph import Structure
 from ..graph._matrix import freeze
 from ._explain import count, explanation, plural
 from ._factorizer import Factorizer, Solution, least_width
-from ._products import multiply, reach, support
+from ._products import multiply, reach, refuse_dense, support
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = ["Factorization"]
-
-LARGEST_DENSE = 2**28
-"""Entries above which a dense matrix is refused."""
 
 LARGEST_COUNT = 2.0**53
 """Below it a float64 sum of integers is exact."""
@@ -73,7 +70,7 @@ class Factorization:
     def masks(self) -> tuple[np.ndarray, ...]:
         """The masks as dense boolean arrays, inputs first, built on demand."""
         for number, mask in enumerate(self.masks_sparse, start=1):
-            _refuse_dense(mask, f"mask {number}", "masks_sparse")
+            refuse_dense(mask.shape, f"mask {number}", "`masks_sparse`")
         return tuple(mask.toarray() for mask in self.masks_sparse)
 
     @property
@@ -114,14 +111,14 @@ class Factorization:
     @property
     def paths(self) -> np.ndarray:
         """Number of paths from input j to output i, as a dense integer matrix."""
-        _refuse_dense(self.structure.matrix, "the matrix of path counts", "paths_sparse")
+        refuse_dense(self.structure.shape, "the matrix of path counts", "`paths_sparse`")
         counts: np.ndarray = self.paths_sparse.toarray()
         return counts
 
     @cached_property
     def log_paths(self) -> np.ndarray:
         """Natural logarithm of the number of paths, −inf where there is none; it cannot overflow."""
-        _refuse_dense(self.structure.matrix, "the matrix of log path counts", "paths_sparse")
+        refuse_dense(self.structure.shape, "the matrix of log path counts", "`paths_sparse`")
         counts = self.masks_sparse[0].astype(np.float64)
         log_scale = np.zeros(counts.shape[1])
         for mask in self.masks_sparse[1:]:
@@ -216,15 +213,15 @@ class Factorization:
         sizes = (self.structure.shape[1], *self.widths, self.structure.shape[0])
         if len(self.masks_sparse) != len(sizes) - 1:
             raise FactorizationError(
-                f"method {self.method!r} returned {_counted(self.masks_sparse, 'mask')}, expected {len(sizes) - 1}: "
+                f"method {self.method!r} returned {plural(len(self.masks_sparse), 'mask')}, expected {len(sizes) - 1}: "
                 f"one for each of {len(self.widths)} hidden layers and one for the outputs."
             )
         for told in ("objective", "bound", "optimal"):
             values = getattr(self.solution, told)
             if values and len(values) != len(self.widths):
                 raise FactorizationError(
-                    f"method {self.method!r} returned {told} with {_counted(values, 'entry', 'entries')}, expected "
-                    f"{len(self.widths)}: one for each hidden layer, or none at all."
+                    f"method {self.method!r} returned {told} for {plural(len(values), 'layer')}, expected "
+                    f"{len(self.widths)}: one entry for each hidden layer, or none at all."
                 )
         for number, (mask, below, above) in enumerate(
             zip(self.masks_sparse, sizes[:-1], sizes[1:], strict=True), start=1
@@ -252,10 +249,6 @@ class Factorization:
         )
 
 
-def _counted(values: Sequence[object], one: str, many: str = "") -> str:
-    return f"{len(values)} {one if len(values) == 1 else many or one + 's'}"
-
-
 def _log_counts(masks: Sequence[sp.csr_array]) -> np.ndarray:
     """Return the logarithms of the path counts, whatever their range, a row at a time."""
     with np.errstate(divide="ignore"):
@@ -264,12 +257,3 @@ def _log_counts(masks: Sequence[sp.csr_array]) -> np.ndarray:
         read = (logs[mask.indices[start:end]] for start, end in pairwise(mask.indptr))
         logs = np.stack([np.logaddexp.reduce(each, axis=0, initial=-np.inf) for each in read])
     return logs
-
-
-def _refuse_dense(matrix: Any, what: str, instead: str) -> None:
-    rows, columns = matrix.shape
-    if rows * columns > LARGEST_DENSE:
-        raise FactorizationError(
-            f"{what} has {rows:,} x {columns:,} entries, too many to hold densely (limit {LARGEST_DENSE:,}); "
-            f"read `{instead}` instead."
-        )

@@ -12,10 +12,13 @@ import scipy.sparse as sp
 from .._errors import FactorizationError
 from ..graph import read_binary_matrix
 
-__all__ = ["LARGEST_MASK", "multiply", "reach", "refuse_large", "select", "support"]
+__all__ = ["LARGEST_DENSE", "LARGEST_MASK", "multiply", "reach", "refuse_dense", "refuse_large", "select", "support"]
 
 DENSE_ENTRIES = 2**27
 """Largest dense operand or result, in entries, that a product may build for speed (512 MB in float32)."""
+
+LARGEST_DENSE = 2**28
+"""Entries above which a dense matrix is refused."""
 
 LARGEST_MASK = 2**28
 """Weights above which a mask is refused rather than built (about 1.3 GB as CSR)."""
@@ -28,6 +31,16 @@ def refuse_large(weights: int, what: str, advice: str = "Use smaller widths.") -
     """Refuse a mask that would keep more weights than can be held."""
     if weights > LARGEST_MASK:
         raise FactorizationError(f"{what} would keep {weights:,} weights (limit {LARGEST_MASK:,}). {advice}")
+
+
+def refuse_dense(shape: tuple[int, int], what: str, instead: str) -> None:
+    """Refuse a dense matrix that has more entries than can be held; ``instead`` is what to read."""
+    rows, columns = shape
+    if rows * columns > LARGEST_DENSE:
+        raise FactorizationError(
+            f"{what} has {rows:,} x {columns:,} entries, too many to hold densely (limit {LARGEST_DENSE:,}); "
+            f"read {instead} instead."
+        )
 
 
 def multiply(left: sp.csr_array, right: sp.csr_array, dtype: type = np.float32) -> sp.csr_array:

@@ -103,8 +103,7 @@ class StrNNDensity(DensityModel):
         self.register_buffer("scale", torch.ones(len(heads), device=like.device, dtype=like.dtype))
         children, parents = self.graph.adjacency(sparse=True).nonzero()
         for name, ends in (("_children", children), ("_parents", parents)):
-            places = torch.from_numpy(np.asarray(ends, dtype=np.int64)).to(like.device)
-            self.register_buffer(name, places, persistent=False)
+            self.fix(name, np.asarray(ends, dtype=np.int64), like.device)
         self._schedule: LevelSchedule | None = None
 
     def forward(self, x: Tensor, context: Tensor | None = None) -> Tensor:

@@ -6,10 +6,12 @@ from collections.abc import Hashable, Mapping, Sequence
 from itertools import accumulate, pairwise
 from typing import Any, cast
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from .._errors import shorten, show, suggest
+from ..nn._fixed import Fixed
 from ._counts import NegativeBinomial, Poisson
 from ._discrete import Binary, Categorical, Ordinal
 from ._gaussian import Gaussian
@@ -121,7 +123,7 @@ class Heads(nn.Module):
         return self._values.join(drawn, flat)
 
 
-class _Group(nn.Module):
+class _Group(Fixed):
     """Variables with one head, and where their values and parameters stand; nowhere in particular if they are all."""
 
     def __init__(
@@ -132,8 +134,8 @@ class _Group(nn.Module):
         columns = None if where is None else [column for place in where for column in spans[place]]
         self._where: Tensor | None
         self._columns: Tensor | None
-        for name, found in [("_where", where), ("_columns", columns)]:
-            self.register_buffer(name, None if found is None else torch.tensor(found, device=device), persistent=False)
+        for name, places in [("_where", where), ("_columns", columns)]:
+            self.fix(name, None if places is None else np.array(places, dtype=np.int64), device)
 
     def extra_repr(self) -> str:
         """Show the head."""
@@ -150,15 +152,13 @@ class _Group(nn.Module):
         return found.reshape(*found.shape[:-1], found.shape[-1] // size, size)
 
 
-class _Order(nn.Module):
+class _Order(Fixed):
     """Where the columns belong that the groups give one after another."""
 
     def __init__(self, order: list[int], device: torch.device | str | None) -> None:
         super().__init__()
-        tidy = order == list(range(len(order)))
-        places = None if tidy else torch.tensor(order, device=device).argsort()
         self._places: Tensor | None
-        self.register_buffer("_places", places, persistent=False)
+        self.fix("_places", None if order == list(range(len(order))) else np.argsort(order), device)
 
     def join(self, pieces: Sequence[Tensor], like: Tensor) -> Tensor:
         """Return the columns of all groups in their own order; none like those of ``like`` if there is no group."""

@@ -5,15 +5,17 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Self
 
-from torch import Generator, Tensor, nn
+from torch import Generator, Tensor
 
 from .._errors import shorten, show
 from ..graph import Graph
+from ..nn._checks import check_columns
+from ..nn._fixed import Fixed
 
 __all__ = ["DensityModel"]
 
 
-class DensityModel(nn.Module, ABC):
+class DensityModel(Fixed, ABC):
     """A density over the variables of a graph, columns in the order of ``graph.nodes``.
 
     A model gives `forward`, the bare terms; what a person calls checks its input first. Training goes through
@@ -64,11 +66,7 @@ class DensityModel(nn.Module, ABC):
     def check(self, x: Tensor) -> None:
         """Raise at the first value that is missing or out of range, naming its column and row."""
         nodes = self.graph.nodes
-        if not isinstance(x, Tensor):
-            raise ValueError(f"x is a {type(x).__name__}, expected a torch.Tensor; use torch.as_tensor(...).")  # noqa: TRY004
-        if x.ndim == 0 or x.shape[-1] != len(nodes):
-            got = f"{x.shape[-1]}" if x.ndim else "a scalar"
-            raise ValueError(f"expected {len(nodes)} columns ({shorten(nodes)}), got {got}.")
+        check_columns(x, len(nodes), lambda: shorten(nodes), next(self.parameters()))
         wrong = ~self.valid(x).reshape(-1, len(nodes))
         if not bool(wrong.any()):
             return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -9,7 +10,7 @@ from torch import Tensor
 
 from .._errors import show
 
-__all__ = ["check_context", "check_dtype", "check_tensor", "read_device"]
+__all__ = ["check_columns", "check_context", "check_dtype", "check_tensor", "read_device"]
 
 DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
@@ -43,6 +44,14 @@ def check_tensor(what: str, x: Any, like: Tensor) -> None:
         raise ValueError(
             f"{what} is on {x.device}, expected {like.device}: pass .to({str(like.device)!r}), or move the network."
         )
+
+
+def check_columns(x: Any, count: int, names: Callable[[], str], like: Tensor) -> None:
+    """Refuse what is no ordinary tensor (…, count) of the network's type and device; names are asked for if need be."""
+    check_tensor("x", x, like)
+    if x.ndim == 0 or x.shape[-1] != count:
+        got = x.shape[-1] if x.ndim else "a scalar"
+        raise ValueError(f"expected {count} columns ({names()}), got {got}.")
 
 
 def check_context(context: Any, columns: int, lead: tuple[int, ...], like: Tensor) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,31 +10,10 @@ import torch
 from torch import Tensor, nn
 
 from ._blocks import run_blocks
+from ._fixed import Fixed
 from ._plan import BlockPlan
 
-__all__ = ["BlockLinear", "Fixed", "MaskedLinear", "Skip", "StructuredLinear", "skip_places"]
-
-
-class Fixed(nn.Module):
-    """A module with buffers that follow from its structure, and keep their values wherever the module is moved.
-
-    Torch's own way from the meta device, `to_empty`, would leave a mask with whatever stood in memory.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._fixed: dict[str, np.ndarray] = {}
-
-    def fix(self, name: str, values: np.ndarray, device: torch.device | str | None) -> None:
-        """Register a buffer with these values."""
-        self._fixed[name] = values
-        self.register_buffer(name, torch.from_numpy(values).to(device), persistent=False)
-
-    def _apply(self, fn: Callable[[Any], Any], recurse: bool = True) -> Fixed:  # noqa: FBT001, FBT002
-        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
-        for name, values in self._fixed.items():
-            setattr(self, name, torch.from_numpy(values).to(getattr(self, name).device))
-        return self
+__all__ = ["BlockLinear", "MaskedLinear", "Skip", "StructuredLinear", "skip_places"]
 
 
 class StructuredLinear(Fixed, ABC):

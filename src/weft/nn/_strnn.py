@@ -16,18 +16,20 @@ from .._arguments import check_whole
 from .._errors import FactorizationError, shorten, show, suggest
 from ..graph import Structure, StructureLike
 from ..masks import Factorization, Factorizer, factorize
+from ..masks._products import refuse_dense
 from ._activations import make_activation
-from ._checks import check_context, check_dtype, check_tensor, read_device
+from ._checks import check_columns, check_context, check_dtype, read_device
 from ._cost import cheaper_execution
-from ._layers import BlockLinear, Fixed, MaskedLinear, Skip, StructuredLinear
+from ._fixed import Fixed
+from ._layers import BlockLinear, MaskedLinear, Skip, StructuredLinear
 
 __all__ = ["StrNN"]
 
 EXECUTIONS = ("auto", "dense", "sparse")
 HIDDEN = (128, 128)
 
-LARGEST_DENSE = 2**28
-"""Entries above which a dense matrix is refused."""
+MOST = 2**28
+"""Inputs or outputs of a variable, and columns of context, that are not a mistake."""
 
 
 class StrNN(Fixed):
@@ -92,7 +94,7 @@ class StrNN(Fixed):
                 raise ValueError(f"{what} is {show(flag)}, expected True or False.")  # noqa: TRY004
         read = Structure.of(structure)
         self.structure = read
-        self.context = check_whole("context", context, 0, LARGEST_DENSE, ValueError)
+        self.context = check_whole("context", context, 0, MOST, ValueError)
         self.output_sizes = _per_variable(outputs, read.outputs, "outputs")
         self.input_sizes = _per_variable(inputs, read.inputs, "inputs")
         self._stacked = None if isinstance(outputs, Iterable) else int(outputs)
@@ -119,10 +121,8 @@ class StrNN(Fixed):
         if residual:
             self.skips = nn.ModuleList(self._skips(masks, device))
         self._restore: Tensor | None
-        if np.array_equal(below, np.arange(len(below))):
-            self._restore = None
-        else:
-            self.fix("_restore", np.argsort(below), device)
+        tidy = np.array_equal(below, np.arange(len(below)))
+        self.fix("_restore", None if tidy else np.argsort(below), device)
         self.reset_parameters()
 
     def forward(self, x: Tensor, context: Tensor | None = None) -> Tensor:
@@ -207,15 +207,10 @@ class StrNN(Fixed):
             >>> bool((weft.StrNN(weft.graph.full(4)).jacobian_structure() == weft.graph.full(4).adjacency()).all())
             True
         """
-        rows, columns = self.structure.shape
-        reached = sp.csr_array(self.factorization.reach[:, :columns])  # the context comes last
+        reached = sp.csr_array(self.factorization.reach[:, : self.structure.shape[1]])  # the context comes last
         if sparse:
             return reached
-        if rows * columns > LARGEST_DENSE:
-            raise ValueError(
-                f"the matrix has {rows:,} x {columns:,} entries, too many to hold densely (limit {LARGEST_DENSE:,}); "
-                f"call jacobian_structure(sparse=True)."
-            )
+        refuse_dense(self.structure.shape, "the structure of the Jacobian", "jacobian_structure(sparse=True)")
         return np.asarray(reached.toarray())
 
     def get_extra_state(self) -> Tensor:
@@ -296,11 +291,8 @@ class StrNN(Fixed):
 
     def _read_input(self, x: Tensor, context: Tensor | None) -> Tensor:
         """Check the inputs against the structure and put the context behind them."""
-        expected, like = sum(self.input_sizes), self.layers[0].weight
-        check_tensor("x", x, like)
-        if x.ndim == 0 or x.shape[-1] != expected:
-            width = x.shape[-1] if x.ndim else "a scalar"
-            raise ValueError(f"expected {expected} columns ({self._column_names()}), got {width}.")
+        like = self.layers[0].weight
+        check_columns(x, sum(self.input_sizes), self._column_names, like)
         check_context(context, self.context, tuple(x.shape[:-1]), like)
         return x if context is None else torch.cat([x, context], dim=-1)
 
@@ -345,11 +337,10 @@ def _factorization(
 def _per_variable(sizes: int | Sequence[int], names: Sequence[object], what: str) -> tuple[int, ...]:
     """Return one count per variable."""
     if not isinstance(sizes, Iterable):
-        return (check_whole(what, sizes, 1, LARGEST_DENSE, ValueError),) * len(names)
+        return (check_whole(what, sizes, 1, MOST, ValueError),) * len(names)
     listed = tuple(sizes)
     if len(listed) != len(names):
         raise ValueError(f"expected {what} for {len(names)} variables ({shorten(names)}), got {len(listed)}.")
     return tuple(
-        check_whole(f"{what} of {name}", size, 1, LARGEST_DENSE, ValueError)
-        for size, name in zip(listed, names, strict=True)
+        check_whole(f"{what} of {name}", size, 1, MOST, ValueError) for size, name in zip(listed, names, strict=True)
     )
