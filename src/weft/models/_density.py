@@ -198,6 +198,11 @@ class StrNNDensity(DensityModel):
         """Say which values of a column are valid."""
         return self.heads.each[column].expected
 
+    @property
+    def standardized(self) -> bool:
+        """Whether `standardize_` has set the units of a column."""
+        return bool(((self.shift != 0) | (self.scale != 1)).any())
+
     @torch.no_grad()
     def standardize_(self, train: Tensor) -> Self:
         """Take centre and spread of the continuous columns from training rows, and return the model.

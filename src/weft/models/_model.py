@@ -42,6 +42,11 @@ class DensityModel(Fixed, ABC):
     def expected(self, column: int) -> str:
         """Say which values of a column are valid."""
 
+    @property
+    @abstractmethod
+    def standardized(self) -> bool:
+        """Whether `standardize_` has set the units of a column."""
+
     @abstractmethod
     def standardize_(self, train: Tensor) -> Self:
         """Take centre and spread of the continuous columns from training rows, and return the model.
