@@ -105,6 +105,7 @@ class StrNNDensity(DensityModel):
         for name, ends in (("_children", children), ("_parents", parents)):
             self.fix(name, np.asarray(ends, dtype=np.int64), like.device)
         self._schedule: LevelSchedule | None = None
+        self._generations: dict[torch.device, list[tuple[Tensor, Heads]]] = {}
 
     def forward(self, x: Tensor, context: Tensor | None = None) -> Tensor:
         """Return log p(x_i | its parents) for every variable, (…, d), without a look at the values.
@@ -139,11 +140,10 @@ class StrNNDensity(DensityModel):
             self._schedule = LevelSchedule(self.net)
         walk = self._schedule.walk(n, context)
         z = self.shift.new_empty(n, len(self.graph))
-        for columns in self._schedule.generations:
-            heads = Heads([self.heads.each[column] for column in columns], self.shift.device)
+        for columns, heads in self._heads_of(self._schedule):
             drawn = heads.sample(walk.outputs(), generator)
             walk.advance(heads.encode(drawn))
-            z[:, torch.from_numpy(columns)] = drawn
+            z.index_copy_(1, columns, drawn)
         return z * self.scale + self.shift
 
     def conditional(
@@ -227,6 +227,16 @@ class StrNNDensity(DensityModel):
         kinds = [head.name for head in self.heads.each]
         counted = shorten(f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds))
         return f"{len(self.graph)} variables ({counted}), {self.graph.edges_count} edges, missing={self.missing!r}"
+
+    def _heads_of(self, schedule: LevelSchedule) -> list[tuple[Tensor, Heads]]:
+        """Return the columns and heads of each generation, made once on a device."""
+        device = self.shift.device
+        if device not in self._generations:
+            self._generations[device] = [
+                (torch.from_numpy(columns).to(device), Heads([self.heads.each[column] for column in columns], device))
+                for columns in schedule.generations
+            ]
+        return self._generations[device]
 
     def _present(self, x: Tensor) -> Tensor:
         """Tell which variables are there with all their parents."""
