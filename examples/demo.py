@@ -1,4 +1,4 @@
-"""Weft in one run: read a graph, turn it into masks, build a network on them, fit it, check it, draw it.
+"""Weft in one run: read a graph, turn it into masks, build a density on them, fit it, check it, draw it.
 
 Run it with `make demo`, or with `python examples/demo.py`.
 """
@@ -6,6 +6,7 @@ Run it with `make demo`, or with `python examples/demo.py`.
 from __future__ import annotations
 
 import argparse
+import math
 from pathlib import Path
 
 import matplotlib
@@ -15,13 +16,15 @@ matplotlib.use("Agg")  # pictures go to files, so no screen is needed
 import matplotlib.pyplot as plt
 import torch
 from rich.console import Console
-from rich.progress import track
 from rich.table import Table
 from torch import Tensor
 
 import weft
 
 console = Console()
+
+NOISE = 0.5
+"""Standard deviation of every variable, given its parents."""
 
 
 def main(folder: Path) -> None:
@@ -39,32 +42,30 @@ def main(folder: Path) -> None:
     masks = weft.factorize(graph, widths=(14,))
     masks.explain()
 
-    console.rule("3. The masks become a network, which learns every variable from its parents")
-    net = weft.StrNN(graph, hidden=(64, 64), activation="silu")
-    print(net)
-    data, _ = simulate(graph, rows=4000)
-    fit(net, data)
+    console.rule("3. The masks become a density, which is fitted to data")
+    model = weft.StrNNDensity(graph, "gaussian", hidden=(64, 64), activation="silu")
+    print(model)
+    data, _ = simulate(graph, rows=2000)
+    result = weft.fit(model, data, lr=3e-3, epochs=200)
+    print(f"The best of {len(result.history)} epochs was {result.best_epoch}; its weights were kept.")
 
     console.rule("4. What was promised, checked")
-    test_data, true_means = simulate(graph, rows=1000)
-    with torch.no_grad():
-        fitted = net(test_data)
-    print("Of what the parents tell of a variable, the network explains")
-    for name in graph.order:
-        if graph.parents(name):
-            column = graph.index(name)
-            missed = (fitted - true_means)[:, column].var() / true_means[:, column].var()
-            print(f"  {name}: {1 - missed.item():.1%}")
-    slopes = torch.func.vmap(torch.func.jacrev(net))(test_data).detach()  # rows x outputs x inputs
+    test_data, true_means = simulate(graph, rows=2000)
+    compare_densities(model, graph, data, test_data, true_means)
+    slopes = torch.func.vmap(torch.func.jacrev(model.net))(test_data).detach()  # rows x outputs x inputs
+    slopes = slopes.unflatten(1, (len(graph), -1))[:, :, 0]  # of the mean, the first parameter of each variable
     largest = slopes.abs().amax(dim=0)
     edges = torch.from_numpy(graph.adjacency())  # row i marks the parents of variable i
-    print(f"Of {graph.edges_count} edges, {(largest[edges] > 0).sum()} move their child.")
+    print(f"Of {graph.edges_count} edges, {(largest[edges] > 0).sum()} move the mean of their child.")
     print(f"The largest slope where the graph has no edge is {largest[~edges].max()}.")
 
     console.rule("5. Pictures")
     graph.plot().figure.savefig(folder / "graph.png", dpi=110)
     masks.plot().savefig(folder / "factorization.png", dpi=110)
-    draw_network(graph, slopes, fitted, true_means).savefig(folder / "network.png", dpi=110)
+    draw_network(graph, slopes, fitted_means(model, graph, test_data), true_means).savefig(
+        folder / "network.png", dpi=110
+    )
+    draw_fit(result, graph, test_data, model.sample(2000)).savefig(folder / "fit.png", dpi=110)
     for picture in sorted(folder.glob("*.png")):
         print(f"  {picture}")
 
@@ -91,23 +92,37 @@ def simulate(graph: weft.Graph, rows: int) -> tuple[Tensor, Tensor]:
         column = graph.index(name)
         for parent in graph.parents(name):
             means[:, column] += torch.sin(1.5 * data[:, graph.index(parent)])
-        data[:, column] = means[:, column] + 0.5 * torch.randn(rows)
+        data[:, column] = means[:, column] + NOISE * torch.randn(rows)
     return data, means
 
 
-def fit(net: weft.StrNN, data: Tensor, steps: int = 600) -> None:
-    """Fit the mean of every variable given its parents.
+def compare_densities(
+    model: weft.StrNNDensity, graph: weft.Graph, data: Tensor, test_data: Tensor, true_means: Tensor
+) -> None:
+    """Print how far from the truth the density is on new rows, and one that does not know the edges."""
+    blind = weft.baselines.MADE(graph, "gaussian", hidden=(64, 64), activation="silu")
+    weft.fit(blind, data, lr=3e-3, epochs=200)
+    noise = (test_data - true_means) / NOISE
+    truth = (-0.5 * noise**2 - math.log(NOISE) - 0.5 * math.log(2 * math.pi)).sum(dim=1)
+    table = Table("density", "negative log-likelihood of new rows, nats", "above the truth")
+    with torch.no_grad():
+        for name, scores in [
+            ("the truth", truth),
+            (f"StrNN, {model.graph.edges_count} edges", model.log_prob(test_data)),
+            (f"MADE, {blind.graph.edges_count} edges", blind.log_prob(test_data)),
+        ]:
+            table.add_row(name, f"{-scores.mean():.3f}", f"{(truth - scores).mean():.3f}")
+    console.print(table)
 
-    The targets are the inputs themselves. A plain network would learn to copy them; this one cannot, since no variable
-    is its own parent.
-    """
-    optimizer = torch.optim.Adam(net.parameters(), lr=3e-3)
-    for _ in track(range(steps), "Fitting", console=console):
-        batch = data[torch.randint(len(data), (256,))]
-        loss = ((net(batch) - batch) ** 2).mean()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
+
+@torch.no_grad()
+def fitted_means(model: weft.StrNNDensity, graph: weft.Graph, data: Tensor) -> Tensor:
+    """Return the mean of every variable given its parents, as the density has it."""
+    means = []
+    for name in graph.nodes:
+        parents = {parent: data[:, graph.index(parent)] for parent in graph.parents(name)}
+        means.append(model.conditional(name, parents).mean.expand(len(data)))
+    return torch.stack(means, dim=1)
 
 
 def draw_network(graph: weft.Graph, slopes: Tensor, fitted: Tensor, true_means: Tensor) -> plt.Figure:
@@ -115,7 +130,7 @@ def draw_network(graph: weft.Graph, slopes: Tensor, fitted: Tensor, true_means: 
     figure, (left, right) = plt.subplots(1, 2, figsize=(10.5, 4.8), layout="constrained")
 
     image = left.imshow(slopes.abs().mean(dim=0), cmap="Blues")
-    left.set(xlabel="input", ylabel="output", title="Mean |slope| of the fitted network; edges outlined")
+    left.set(xlabel="input", ylabel="output", title="Mean |slope| of the fitted means; edges outlined")
     left.set_xticks(range(len(graph)), graph.nodes, rotation=45, ha="right")
     left.set_yticks(range(len(graph)), graph.nodes)
     for parent, child in graph.edges:
@@ -130,6 +145,20 @@ def draw_network(graph: weft.Graph, slopes: Tensor, fitted: Tensor, true_means: 
     right.axline((0, 0), slope=1, color="black", linewidth=0.8)
     right.set(xlabel="true mean given the parents", ylabel="fitted mean")
     right.set_title(f"Fitted against true means, {len(fitted):,} new rows")
+    for handle in right.legend(markerscale=2, frameon=False).legend_handles:
+        handle.set_alpha(1)
+    return figure
+
+
+def draw_fit(result: weft.FitResult, graph: weft.Graph, data: Tensor, drawn: Tensor) -> plt.Figure:
+    """Draw the course of the fit, and rows drawn from the density over new data, for one edge."""
+    parent, child = max(graph.edges, key=lambda edge: -len(graph.parents(edge[1])))
+    columns = graph.index(parent), graph.index(child)
+    figure, (left, right) = plt.subplots(1, 2, figsize=(10.5, 4.8), layout="constrained")
+    result.plot(left).set_title("Training")
+    for rows, label, color in [(data, "new data", "#7f7f7f"), (drawn, "drawn from the density", "#c2571a")]:
+        right.scatter(*(rows[:, column] for column in columns), s=6, alpha=0.35, linewidths=0, label=label, color=color)
+    right.set(xlabel=parent, ylabel=child, title="Data and draws")
     for handle in right.legend(markerscale=2, frameon=False).legend_handles:
         handle.set_alpha(1)
     return figure
