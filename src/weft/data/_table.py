@@ -81,7 +81,8 @@ def _read_frame(table: pd.DataFrame, names: Sequence[Hashable], what: str) -> np
     columns = []
     for name, place in zip(names, find_columns(list(table.columns), names, what), strict=True):
         column = table.iloc[:, place]
-        if not pd.api.types.is_numeric_dtype(column.dtype) or pd.api.types.is_complex_dtype(column.dtype):
+        numeric = pd.api.types.is_numeric_dtype(column.dtype) or pd.api.types.is_bool_dtype(column.dtype)
+        if not numeric or pd.api.types.is_complex_dtype(column.dtype):
             example = show(column.dropna().iloc[0]) if column.notna().any() else "nothing"
             raise ValueError(
                 f"column {show(name)} of {what} has the type {column.dtype} (such as {example}), expected numbers; "
@@ -93,7 +94,8 @@ def _read_frame(table: pd.DataFrame, names: Sequence[Hashable], what: str) -> np
 
 def _read_array(table: Any, what: str) -> np.ndarray:
     try:
-        read = np.asarray(table)
+        # What is masked is missing.
+        read = np.ma.filled(table.astype(float), np.nan) if np.ma.isMaskedArray(table) else np.asarray(table)
     except ValueError as error:
         raise ValueError(f"{what} is no table of numbers: {error}") from error
     if read.dtype.kind not in "biuf":

@@ -217,9 +217,13 @@ class StrNNDensity(DensityModel):
         """
         self.check(train)
         rows = train.reshape(-1, len(self.graph)).to(self.shift)
-        for column, (name, head) in enumerate(zip(self.graph.nodes, self.heads.each, strict=True)):
-            if head.scaled:
-                self.shift[column], self.scale[column] = _centre_and_spread(rows[:, column], name)
+        units = {  # of all columns before any is set: a refused table leaves the model as it was
+            column: _centre_and_spread(rows[:, column], name)
+            for column, (name, head) in enumerate(zip(self.graph.nodes, self.heads.each, strict=True))
+            if head.scaled
+        }
+        for column, (shift, scale) in units.items():
+            self.shift[column], self.scale[column] = shift, scale
         return self
 
     def extra_repr(self) -> str:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import argparse
+import inspect
 import tempfile
 from collections.abc import Iterable, Sequence
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import torch
 from rich.progress import track
 
 from .._errors import shorten, suggest
 from .._errors import show as show_value
 from . import EXPERIMENTS, show, write
+from ._journal import Journal
 
 __all__ = ["main"]
 
@@ -31,12 +35,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = _parser()
     options = parser.parse_args(arguments)
     if options.experiment is None:
-        if options.quick or options.seeds or options.out:
+        if options.quick or options.seeds or options.out or options.device:
             parser.error(f"options need an experiment; name one of: {shorten(EXPERIMENTS)}")
         show("Experiments of the paper", [{"name": name, "what": each.title} for name, each in EXPERIMENTS.items()])
-        print("Run one with: python -m weft.paper NAME [--quick] [--seeds N] [--out FOLDER]")
+        print("Run one with: python -m weft.paper NAME [--quick] [--seeds N] [--device cpu|cuda] [--out FOLDER]")
         return
     experiment = EXPERIMENTS[options.experiment]
+    takes_device = "device" in inspect.signature(experiment.run).parameters
+    if options.device and not takes_device:
+        parser.error(f"argument --device: {options.experiment} computes on the CPU alone; leave it out")
+    if options.device == "cuda" and not torch.cuda.is_available():
+        parser.error("argument --device: got 'cuda', but PyTorch finds no CUDA device; leave it out, or take 'cpu'")
     folder = options.out or Path("results")
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -52,19 +61,26 @@ def main(arguments: Sequence[str] | None = None) -> None:
     sizes: dict[str, Any] = dict(experiment.quick) if options.quick else {}
     if options.seeds:
         sizes["seeds"] = options.seeds
+    device = options.device or ("cuda" if takes_device and torch.cuda.is_available() else "cpu")
+    if takes_device:
+        sizes["device"] = device
+
+    chosen = ["--quick"] * options.quick + ([f"--seeds {options.seeds}"] if options.seeds else [])
+    chosen += [f"--device {options.device}"] if options.device else []
+    command = " ".join(["python -m weft.paper", options.experiment, *chosen])
+    journal = Journal(folder / f"{experiment.output}.partial", f"{command}, weft {version('weft')}, {device}")
 
     def progress(cases: Sequence[Any]) -> Iterable[Any]:
-        return track(cases, options.experiment)
+        return journal.steps(track(cases, options.experiment))
 
     rows = experiment.run(**sizes, track=progress)
     tables = {title: table for title, table in experiment.tables(rows).items() if table}
     for title, table in tables.items():
         show(title, table)
-    chosen = ["--quick"] * options.quick + ([f"--seeds {options.seeds}"] if options.seeds else [])
-    command = " ".join(["python -m weft.paper", options.experiment, *chosen])
     facts: dict[str, Any] = {"title": experiment.title, "command": command, "summary": tables}
-    write(folder, experiment.output, rows, tables, f"Computed by `{command}`.", **facts)
+    write(folder, experiment.output, rows, tables, f"Computed by `{command}`.", device=device, **facts)
     experiment.draw(rows).savefig(folder / f"{experiment.output}.png", dpi=150)
+    journal.close()
     for suffix in SUFFIXES:
         print(folder / f"{experiment.output}.{suffix}")
 
@@ -76,6 +92,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("experiment", nargs="?", type=_name, help=f"one of: {shorten(EXPERIMENTS)}")
     parser.add_argument("--quick", action="store_true", help="a small version, in seconds")
     parser.add_argument("--seeds", type=_count, metavar="N", help="how many times each setting is drawn")
+    parser.add_argument(
+        "--device", choices=("cpu", "cuda"), help="where to compute (default: a GPU where there is one)"
+    )
     parser.add_argument("--out", type=Path, metavar="FOLDER", help="where the results go (default: results)")
     return parser
 

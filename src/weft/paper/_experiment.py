@@ -23,6 +23,7 @@ class Experiment:
         output: Name of the files that its results go to.
         run: Compute all rows, one per measurement. It takes ``seeds``, how many times each setting is drawn, ``track``,
             which is wrapped around what it goes through so that progress shows, and its sizes; each has a default.
+            One that can compute on a GPU takes ``device``, ``"cpu"`` or ``"cuda"``, too.
         quick: Arguments of ``run`` that give a small version, in seconds.
         tables: Sum the rows up in tables by title, the first of them with what the paper published beside what was
             computed.

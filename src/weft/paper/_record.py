@@ -18,7 +18,7 @@ from rich.table import Table
 from .._arguments import check_word
 from .._errors import show as show_value
 
-__all__ = ["PACKAGES", "Row", "show", "write"]
+__all__ = ["PACKAGES", "Row", "distinct", "mean", "plain", "show", "where", "write"]
 
 PACKAGES = ("weft", "torch", "numpy", "scipy", "networkx")
 """The packages whose versions a result depends on."""
@@ -63,7 +63,7 @@ def write(
     machine = {"machine": platform.machine(), "device": used, "threads": torch.get_num_threads()}
     versions = {"python": platform.python_version(), **{each: found for each in packages if (found := _version(each))}}
     record = {**machine, "versions": versions, **facts, "rows": list(rows)}
-    (folder / f"{name}.json").write_text(json.dumps(record, indent=1, default=_plain) + "\n", encoding="utf-8")
+    (folder / f"{name}.json").write_text(json.dumps(record, indent=1, default=plain) + "\n", encoding="utf-8")
 
     known = ", ".join(f"{package} {number}" for package, number in versions.items())
     parts = [part for title, table in tables.items() for part in (title and f"**{title}**", _markdown(table))]
@@ -90,6 +90,21 @@ def show(title: str, rows: Sequence[Mapping[str, Any]]) -> None:
     Console(width=None if Console().is_terminal else 160).print(table)
 
 
+def where(rows: Sequence[Row], **values: Any) -> list[Row]:
+    """Return the rows that have these values."""
+    return [row for row in rows if all(row.get(key) == value for key, value in values.items())]
+
+
+def distinct(rows: Sequence[Row], key: str) -> list[Any]:
+    """Return the values of a key, each once, in the order of the rows."""
+    return list(dict.fromkeys(row[key] for row in rows))
+
+
+def mean(rows: Sequence[Row], key: str) -> float:
+    """Return the mean of a key."""
+    return float(np.mean([row[key] for row in rows]))
+
+
 def _markdown(rows: Sequence[Mapping[str, Any]]) -> str:
     headings = _headings(rows)
     lines = [headings, ["---"] * len(headings), *([_cell(value) for value in row.values()] for row in rows)]
@@ -112,7 +127,7 @@ def _cell(value: Any) -> str:
     return str(value)
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """Return NumPy's numbers and arrays as Python's."""
     if isinstance(value, (np.generic, np.ndarray)):
         return value.tolist()

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-import pickle
 import time
+import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -49,7 +49,7 @@ class Checkpoint:
     def write(self, state: dict[str, Any]) -> None:
         """Write the state so that the file is whole at any time."""
         path = Path(self.path)
-        beside = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+        beside = path.with_name(f"{path.name}.tmp")
         try:
             with beside.open("wb") as file:
                 torch.save({"version": VERSION, **state}, file)
@@ -71,9 +71,12 @@ class Checkpoint:
 def read_checkpoint(path: Path, run: dict[str, Any]) -> dict[str, Any]:
     """Read the state of the same run, refusing files that are broken, foreign, or of another run."""
     try:
+        with zipfile.ZipFile(path) as file:
+            if broken := file.testzip():  # torch does not look at the checksums
+                raise ValueError(f"its part {broken!r} is broken")
         state = torch.load(path, map_location="cpu", weights_only=True)
-    except (RuntimeError, pickle.UnpicklingError, EOFError, OSError, ValueError) as error:
-        reason = str(error).splitlines()[0]
+    except Exception as error:  # broken bytes raise whatever they happen to mean
+        reason = next(iter(str(error).splitlines()), type(error).__name__)
         raise ValueError(f"the checkpoint {str(path)!r} cannot be read: {reason}. Delete it to start anew.") from error
     if not isinstance(state, dict) or "version" not in state or "run" not in state:
         raise ValueError(f"{str(path)!r} is no checkpoint of weft.fit; name another file.")

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, cast, overload
 
+import numpy as np
 import torch
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import CosineAnnealingLR, MultiStepLR, ReduceLROnPlateau
@@ -17,7 +18,7 @@ from .._errors import shorten, show, suggest
 from ..models import DensityModel
 from ._checkpoint import Checkpoint, read_checkpoint
 from ._loop import Course, Loop, Schedule
-from ._members import gather
+from ._members import check_alike, gather
 from ._progress import Bar
 from ._read import read_sources
 from ._result import Epoch, FitResult
@@ -96,8 +97,8 @@ def fit(  # type: ignore[misc]  # the options are listed once, here
         >>> x = torch.randn(500, 3).cumsum(dim=1)
         >>> m = weft.StrNNDensity(weft.graph.chain(3), "gaussian", hidden=(16,))
         >>> result = weft.fit(m, x, epochs=20, lr=1e-2)
-        >>> result.best_epoch == result.history["validation"].argmin() + 1
-        True
+        >>> len(result.history), bool(result.history["validation"].min() == result.best_validation)
+        (20, True)
         >>> ensemble = [weft.StrNNDensity(weft.graph.chain(3), "gaussian", hidden=(16,)) for _ in range(4)]
         >>> [result.stopped for result in weft.fit(ensemble, x, epochs=2)]
         ['epochs', 'epochs', 'epochs', 'epochs']
@@ -131,7 +132,7 @@ def fit(  # type: ignore[misc]  # the options are listed once, here
         "lr": rates,
         "batch_size": batch_size,
         "optimizer": _describe(optimizer),
-        "schedule": [_describe(schedule), *([epochs] if isinstance(schedule, str) else [])],
+        "schedule": _describe(scheduler),
         "patience": patience,
         "clip": clip,
     }
@@ -160,24 +161,30 @@ def _read_models(model: Any) -> list[DensityModel]:
             raise ValueError(
                 f"{type(each).__name__} has no parameter that requires a gradient: there is nothing to fit."
             )
+    check_alike(models)
     return list(models)
 
 
 def _read_rates(lr: Any, count: int) -> list[float]:
-    rates = list(lr) if isinstance(lr, Sequence) and not isinstance(lr, str) else [lr] * count
-    if len(rates) != count:
-        raise ValueError(f"lr has {len(rates)} values, expected one, or one for each of {count} models.")
+    rates = _per_model("lr", lr, count) or [lr] * count
     for rate in rates:
         _check_positive("lr", rate)
     return [float(rate) for rate in rates]
 
 
 def _read_seeds(seed: Any, count: int) -> list[int]:
-    several = isinstance(seed, Sequence) and not isinstance(seed, str)
-    seeds = list(seed) if several else [check_whole("seed", seed, 0, 2**62, ValueError) + r for r in range(count)]
-    if len(seeds) != count:
-        raise ValueError(f"seed has {len(seeds)} values, expected one, or one for each of {count} models.")
+    several = _per_model("seed", seed, count)
+    seeds = several or [check_whole("seed", seed, 0, 2**62, ValueError) + r for r in range(count)]
     return [check_whole("seed", each, 0, 2**63 - 1, ValueError) for each in seeds]
+
+
+def _per_model(what: str, values: Any, count: int) -> list[Any] | None:
+    """Return the values of an argument that may have one for each model, or None where it is a single one."""
+    if not isinstance(values, (Sequence, np.ndarray)) or isinstance(values, str) or np.ndim(values) == 0:
+        return None
+    if len(values) != count:
+        raise ValueError(f"{what} has {len(values)} values, expected one, or one for each of {count} models.")
+    return list(values)
 
 
 def _read_optimizer(optimizer: Any) -> Callable[..., Optimizer]:

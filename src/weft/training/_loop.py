@@ -64,7 +64,6 @@ class Course:
             self.best, self.best_epoch = validation, int(epoch)
         elif patience is not None and epoch - self.best_epoch >= patience:
             self.stopped = "patience"
-        self._holder.step()  # a scheduler wants to see one before its own
         self._holder.step()  # no weights move; schedulers warn where an optimizer has never stepped
         if isinstance(self._scheduler, ReduceLROnPlateau):
             self._scheduler.step(train if alone else validation)

@@ -14,7 +14,7 @@ from .._errors import show
 from ..models import DensityModel
 from ..nn._layers import BlockLinear, StructuredLinear
 
-__all__ = ["Alone", "Members", "Together", "gather"]
+__all__ = ["Alone", "Members", "Together", "check_alike", "gather"]
 
 Factory = Callable[..., Optimizer]
 
@@ -114,7 +114,6 @@ class Together(Members):
 
     def __init__(self, models: Sequence[DensityModel], factory: Factory) -> None:
         self.models = models
-        _check_alike(models)
         self._base = models[0]
         names = [name for name, parameter in self._base.named_parameters() if parameter.requires_grad]
         self._names, self._shapes = names, [self._base.get_parameter(name).shape for name in names]
@@ -208,7 +207,7 @@ def _tensor(model: DensityModel, name: str) -> Tensor:
     return found
 
 
-def _check_alike(models: Sequence[DensityModel]) -> None:
+def check_alike(models: Sequence[DensityModel]) -> None:
     """Refuse models that differ in more than the values of their tensors."""
     first = _architecture(models[0])
     for number, model in enumerate(models[1:], start=1):
@@ -227,7 +226,7 @@ def _architecture(model: DensityModel) -> dict[str, Any]:
     tensors = [*model.named_parameters(), *model.named_buffers()]
     return {
         "class": type(model).__name__,
-        "graph": (model.graph.nodes, model.graph.edges),
+        "graph": model.graph,
         "kinds": [model.expected(column) for column in range(len(model.graph))],
         "modules": [name for name, _ in model.named_modules()],
         "tensors": [name for name, _ in tensors],

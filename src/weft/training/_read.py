@@ -25,7 +25,7 @@ BATCH = 256
 """Rows of a batch, where nobody says."""
 
 EVALUATED = 1024
-"""Rows that are evaluated at a time, at least."""
+"""Rows that are evaluated at a time."""
 
 
 class Sources(NamedTuple):
@@ -45,12 +45,11 @@ def read_sources(
     generators: Sequence[Generator],
 ) -> Sources:
     """Read the training rows, and the validation rows from their own table or as a share of the training rows."""
-    evaluated = max(batch_size or 0, EVALUATED)
     share = _read_share(validation)
     if validation_context is not None and (share is not None or validation is None):
         raise ValueError("got a validation_context, but no validation table; the context of a share is that of train.")
     if share is None:
-        apart = None if validation is None else _read(models, validation, validation_context, evaluated, "validation")
+        apart = None if validation is None else _read(models, validation, validation_context, None, "validation")
         return Sources(_read(models, train, context, batch_size, "train"), apart)
     if isinstance(train, DataLoader):
         raise ValueError(  # noqa: TRY004
@@ -60,7 +59,7 @@ def read_sources(
     if paths := _read_paths(train):
         parquet = _read_parquet(models, paths, context, batch_size, share, generators[0].initial_seed(), "train")
         x, held = parquet.pair(parquet.apart)
-        return Sources(parquet, Rows(x[0], None if held is None else held[0], None, evaluated))
+        return Sources(parquet, Rows(x[0], None if held is None else held[0], None, EVALUATED))
     x, held = _read_tables(models, train, context, "train")
     total = x.shape[-2]
     count = round(share * total)
@@ -72,7 +71,7 @@ def read_sources(
     mixed = torch.stack([torch.randperm(total, generator=generator) for generator in generators])
     chosen, apart_rows = mixed[:, count:], mixed[:, :count]
     batch = _batch(batch_size, total - count, f"train without the {count} rows for validation")
-    return Sources(Rows(x, held, chosen, batch), Rows(x, held, apart_rows, evaluated))
+    return Sources(Rows(x, held, chosen, batch), Rows(x, held, apart_rows, EVALUATED))
 
 
 def _read(models: Sequence[DensityModel], table: Any, context: Any, batch_size: int | None, what: str) -> Source:
@@ -86,8 +85,7 @@ def _read(models: Sequence[DensityModel], table: Any, context: Any, batch_size: 
     if paths := _read_paths(table):
         return _read_parquet(models, paths, context, batch_size, 0.0, 0, what)
     x, held = _read_tables(models, table, context, what)
-    batch = x.shape[-2] if what == "validation" and batch_size else None
-    return Rows(x, held, None, min(batch_size or BATCH, batch) if batch else _batch(batch_size, x.shape[-2], what))
+    return Rows(x, held, None, EVALUATED if what == "validation" else _batch(batch_size, x.shape[-2], what))
 
 
 def _batch(batch_size: int | None, rows: int, what: str) -> int:
