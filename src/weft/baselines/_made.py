@@ -50,7 +50,7 @@ class MADE(StrNNDensity):
         graph: Any,
         kinds: Any = "binary",
         hidden: Sequence[int] = (128, 128),
-        activation: str | nn.Module | Callable[[], nn.Module] = "relu",
+        activation: str | nn.Module | Callable[[], nn.Module] = "silu",
         masks: Literal["fixed", "random"] = "fixed",
         order: Literal["graph", "random"] = "graph",
         seed: int = 0,

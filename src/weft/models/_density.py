@@ -34,7 +34,8 @@ class StrNNDensity(DensityModel):
         kinds: ``"binary"``, ``"gaussian"``, ``"count"`` (Poisson), ``"poisson"``, ``"negative-binomial"``, or a head
             such as ``weft.models.Categorical(levels=3)``; one for all variables, or ``{name: kind}``.
         hidden: Units of each hidden layer, or ``"auto"``.
-        activation: As in `StrNN`.
+        activation: As in `StrNN`, but smooth unless said otherwise: on a sparse graph an edge has but a few hidden
+            units, and where all of them are dead ReLUs it is lost for good.
         factorization: As in `StrNN`.
         execution: As in `StrNN`.
         context: Columns of context that every variable may depend on.
@@ -68,7 +69,7 @@ class StrNNDensity(DensityModel):
         graph: Any,
         kinds: Any = "binary",
         hidden: Sequence[int] | str = HIDDEN,
-        activation: str | nn.Module | Callable[[], nn.Module] = "relu",
+        activation: str | nn.Module | Callable[[], nn.Module] = "silu",
         factorization: str | Factorizer | Factorization = "greedy",
         execution: Literal["auto", "dense", "sparse"] = "auto",
         context: int = 0,

@@ -16,7 +16,7 @@ from ._density import BASELINE, Recipe, Trial
 from ._density_mnist import SIDE, draw_sample_rows, sample_rows
 from ._density_pictures import TONES, cut, tidy
 from ._density_tables import nats, pair_up, recipes_table
-from ._density_tasks import Task, compare_on, makers
+from ._density_tasks import ACTIVATION, Task, compare_on, makers
 from ._experiment import Experiment
 from ._record import Row, distinct, mean, where
 
@@ -83,7 +83,7 @@ def learn_binarized_mnist(
     shuffled = Graph.from_edges(pairwise(order), nodes=range(SIDE * SIDE))
 
     def narrow(units: int) -> StrNNDensity:
-        return MADE(shuffled, hidden=(units,), masks="random", device=device)
+        return MADE(shuffled, "binary", (units,), ACTIVATION, masks="random", device=device)
 
     models = {BASELINE: narrow, f"{BASELINE}, {widths[0]}": makers(shuffled, "binary", device)[BASELINE]}
     models |= {f"StrNN, {width}": strnn for width in widths}

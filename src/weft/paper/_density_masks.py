@@ -20,7 +20,7 @@ from ._density import BASELINE, EPOCHS
 from ._density_pictures import tidy
 from ._density_search import GRID, QUICK_GRID, Grid, Make
 from ._density_tables import nats, pair_between, pair_up, recipes_table
-from ._density_tasks import GRAPH_SEED, THRESHOLD, Task, compare_on, makers, network_trial
+from ._density_tasks import ACTIVATION, GRAPH_SEED, THRESHOLD, Task, compare_on, makers, network_trial
 from ._experiment import Experiment
 from ._record import Row, distinct, mean, where
 
@@ -130,7 +130,7 @@ def _silent_edges(task: Task, n: int, trained: Mapping[str, Sequence[StrNNDensit
 
 def _maker(graph: Graph, factorizer: Factorizer, device: str) -> Make:
     def make(hidden: int) -> StrNNDensity:
-        return StrNNDensity(graph, "binary", hidden=(hidden,), factorization=factorizer, device=device)
+        return StrNNDensity(graph, "binary", (hidden,), ACTIVATION, factorizer, device=device)
 
     return make
 

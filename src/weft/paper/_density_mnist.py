@@ -160,7 +160,8 @@ def draw_sample_rows(area: Any, rows: list[Row]) -> None:
     models = distinct(rows, "model")
     for axes, model in zip(area.subplots(1, len(models), squeeze=False).ravel(), models, strict=True):
         each = where(rows, model=model)
-        draw_images(axes, [image_of(row) for row in each], f"Samples of {model}, n = {each[0]['n']:,}")
+        title = f"{model}: samples, n = {each[0]['n']:,}"
+        draw_images(axes, [image_of(row) for row in each], title, columns=20 // len(models))
 
 
 MNIST = Experiment(

@@ -56,7 +56,7 @@ def draw_adjacency(axes: Any, graph: Graph, title: str, first: int | None = None
     axes.set_yticks([])
 
 
-def draw_images(axes: Any, images: Sequence[np.ndarray], title: str, columns: int = 10) -> None:
+def draw_images(axes: Any, images: Sequence[np.ndarray], title: str, columns: int) -> None:
     """Draw images in a grid."""
     height, width = images[0].shape
     lines = -(-len(images) // columns)
@@ -65,7 +65,7 @@ def draw_images(axes: Any, images: Sequence[np.ndarray], title: str, columns: in
         top, left = (number // columns) * (height + 2) + 1, (number % columns) * (width + 2) + 1
         sheet[top : top + height, left : left + width] = image
     axes.imshow(sheet, cmap="gray_r", interpolation="nearest", vmin=0, vmax=1)
-    axes.set(title=title)
+    axes.set_title(title, fontsize=9)
     axes.set_xticks([])
     axes.set_yticks([])
 

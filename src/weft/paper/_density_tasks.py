@@ -17,7 +17,10 @@ from ._density import Recipe, Trial, learn
 from ._density_search import GRID, Grid, Make, choose_recipe, search_recipes
 from ._record import Row, where
 
-__all__ = ["GRAPH_SEED", "THRESHOLD", "Task", "compare_on", "makers", "network_trial"]
+__all__ = ["ACTIVATION", "GRAPH_SEED", "THRESHOLD", "Task", "compare_on", "makers", "network_trial"]
+
+ACTIVATION = "relu"
+"""That of the paper's grid, the only one in it."""
 
 GRAPH_SEED = 2547
 """The seed of the paper's code; one graph for all trials."""
@@ -114,14 +117,14 @@ def compare_on(
     return rows
 
 
-def makers(graph: Any, kind: str, device: str) -> dict[str, Make]:
+def makers(graph: Any, kind: str, device: str, activation: str = ACTIVATION) -> dict[str, Make]:
     """Return what makes the two models, by name, from a number of hidden units."""
 
     def strnn(hidden: int) -> StrNNDensity:
-        return StrNNDensity(graph, kind, hidden=(hidden,), device=device)
+        return StrNNDensity(graph, kind, hidden=(hidden,), activation=activation, device=device)
 
     def made(hidden: int) -> StrNNDensity:
-        return MADE(graph, kind, hidden=(hidden,), device=device)
+        return MADE(graph, kind, hidden=(hidden,), activation=activation, device=device)
 
     return {"StrNN": strnn, "MADE": made}
 
