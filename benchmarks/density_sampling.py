@@ -1,7 +1,6 @@
 """How long do 100 rows of a density over 784 variables take, against zuko's masked autoregressive flow?
 
-Full autoregressive, and pixels that depend on a neighbourhood. zuko inverts one variable at a time, by a pass each; where it
-is given the adjacency, by a pass for each generation.
+Full autoregressive, and pixels that depend on a neighbourhood. zuko inverts one variable at a time, by a pass each.
 """
 
 from __future__ import annotations
@@ -50,7 +49,9 @@ def main() -> None:
         "zuko_milliseconds": "zuko's MAF, full, ms",
         "times_faster": "times faster",
     }
-    write("density_sampling", table, columns, f"{ROWS} rows of 784 variables, one hidden layer of {HIDDEN[0]}; medians.")
+    write(
+        "density_sampling", table, columns, f"{ROWS} rows of 784 variables, one hidden layer of {HIDDEN[0]}; medians."
+    )
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ def make() -> weft.StrNNDensity:
     return weft.StrNNDensity(GRAPH, "binary", HIDDEN, device=DEVICE)
 
 
-def bare_steps(rows: torch.Tensor, fused: bool) -> None:
+def bare_steps(rows: torch.Tensor, *, fused: bool) -> None:
     """Run as many steps as a fit, each on the next batch, and nothing else."""
     model = make()
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3, fused=fused)
