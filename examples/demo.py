@@ -43,7 +43,7 @@ def main(folder: Path) -> None:
     masks.explain()
 
     console.rule("3. The masks become a density, which is fitted to data")
-    model = weft.StrNNDensity(graph, "gaussian", hidden=(64, 64), activation="silu")
+    model = weft.StrNNDensity(graph, "gaussian", hidden=(64, 64))
     print(model)
     data, _ = simulate(graph, rows=2000)
     result = weft.fit(model, data, lr=3e-3, epochs=200)
@@ -100,7 +100,7 @@ def compare_densities(
     model: weft.StrNNDensity, graph: weft.Graph, data: Tensor, test_data: Tensor, true_means: Tensor
 ) -> None:
     """Print how far from the truth the density is on new rows, and one that does not know the edges."""
-    blind = weft.baselines.MADE(graph, "gaussian", hidden=(64, 64), activation="silu")
+    blind = weft.baselines.MADE(graph, "gaussian", hidden=(64, 64))
     weft.fit(blind, data, lr=3e-3, epochs=200)
     noise = (test_data - true_means) / NOISE
     truth = (-0.5 * noise**2 - math.log(NOISE) - 0.5 * math.log(2 * math.pi)).sum(dim=1)

@@ -65,9 +65,9 @@ def shorten(names: Iterable[object], limit: int = 10) -> str:
     return ", ".join(listed[:limit]) + f", … ({len(listed)} in all)"
 
 
-def warn(message: str) -> None:
-    """Give a `GraphWarning` that points at the line from which the library was called."""
+def warn(message: str, category: type[Warning] = GraphWarning) -> None:
+    """Give a warning that points at the line from which the library was called."""
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and frame.f_globals["__name__"].partition(".")[0] == "weft":
         level, frame = level + 1, frame.f_back
-    warnings.warn(message, GraphWarning, stacklevel=level)
+    warnings.warn(message, category, stacklevel=level)

@@ -8,7 +8,7 @@ import struct
 import numpy as np
 import pytest
 
-from weft.data._source import Source, digest, read_amat, read_idx, read_npz, read_text
+from weft.data._source import PublishedArray, digest, read_amat, read_idx, read_npz, read_text
 
 ARRAY = np.arange(2 * 28 * 28, dtype=np.uint8).reshape(2, 28, 28)
 URL = "https://example.org/digits/digits.gz"
@@ -28,7 +28,7 @@ def npz(**arrays):
 def source(**changes):
     readers = {"digits.gz": read_idx, "digits.npz": read_npz("digits")}
     values = {"what": "the digits", "folder": "small", "readers": readers, "url": URL, "sha256": digest(ARRAY)}
-    return Source(**{**values, **changes})
+    return PublishedArray(**{**values, **changes})
 
 
 def put(folder, name, data):

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 import torch
 
-from weft.data import find_columns, read_table
+from weft.data import read_table
 
 NAMES = ["age", "dose", "ward"]
 EXPECTED = torch.tensor([[40.0, 1.5, 0.0], [50.0, 2.0, 1.0]])
@@ -87,10 +87,13 @@ def test_no_columns():
     assert read_table(np.zeros((2, 0)), []).shape == (2, 0)
 
 
-def test_places_of_columns():
-    assert find_columns(["id", "dose", "age"], ["age", "dose"], "the table") == [2, 1]
-    assert find_columns(["3", "id"], [3], "the table") == [0]
-    assert find_columns(["id", "id", "age"], ["age"], "the table") == [2]  # not asked for
+def test_a_name_that_is_no_string_is_also_looked_for_as_it_is_written():
+    assert read_table(pd.DataFrame({"3": [1.0], "id": [2.0]}), [3]).tolist() == [[1.0]]
+
+
+def test_a_column_that_is_not_asked_for_may_be_there_twice():
+    twice = pd.DataFrame([[1.0, 2.0, 3.0]], columns=["id", "id", "age"])
+    assert read_table(twice, ["age"]).tolist() == [[3.0]]
 
 
 @pytest.mark.parametrize(

@@ -23,8 +23,8 @@ def records(tmp_path_factory):
     folder = tmp_path_factory.mktemp("results")
     for name in NAMES:
         main([name, "--quick", "--device", "cpu", "--out", str(folder)])
-        assert (folder / f"{EXPERIMENTS[name].output}.png").stat().st_size > 20_000
-    return {name: json.loads((folder / f"{EXPERIMENTS[name].output}.json").read_text()) for name in NAMES}
+        assert (folder / f"{EXPERIMENTS[name].output}_quick.png").stat().st_size > 20_000
+    return {name: json.loads((folder / f"{EXPERIMENTS[name].output}_quick.json").read_text()) for name in NAMES}
 
 
 def first_table(record):
@@ -55,7 +55,7 @@ def test_the_published_sets_are_learned_to_near_the_oracle(records):
     for row in first_table(records["published"]):
         assert row["pairs"] == 3
         assert row["published"] == "not stated"
-        # 100 epochs of 5000 are enough for 0.05 nats; the full run is to reach 0.02.
+        # A few hundred epochs of 5000 are enough for 0.05 nats; the full run is to reach 0.02.
         assert abs(float(row["StrNN − near-oracle"])) < 0.05
         assert float(row["StrNN − MADE"].split()[0]) < 0
     assert {row["recipe"] for row in records["published"]["rows"]} == {"published"}
@@ -79,7 +79,7 @@ def test_digits_of_one_label_have_curves_samples_and_adjacencies(records):
     titles = [axes.get_title() for axes in EXPERIMENTS["mnist"].draw(rows).axes]
     assert "Neighbourhoods of radius 10: all pixels" in titles
     assert "… the first 36" in titles
-    assert "Samples of StrNN, n = 200" in titles
+    assert "StrNN: samples, n = 200" in titles
 
 
 @needs_data

@@ -22,7 +22,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def record(folder):
-    return json.loads((folder / "factorization_figure.json").read_text(encoding="utf-8"))
+    return json.loads((folder / "factorization_figure_quick.json").read_text(encoding="utf-8"))
 
 
 @pytest.fixture(scope="module")
@@ -167,7 +167,7 @@ def test_the_rows_are_those_of_the_function(record):
 
 
 def test_the_page_shows_the_tables(folder, record):
-    page = (folder / "factorization_figure.md").read_text(encoding="utf-8")
+    page = (folder / "factorization_figure_quick.md").read_text(encoding="utf-8")
     lines = page.splitlines()
     assert "| published | computed | verdict |" in lines
     for title, table in record["summary"].items():
@@ -184,7 +184,7 @@ def test_the_page_shows_the_tables(folder, record):
 
 
 def test_the_picture_is_a_png(folder):
-    picture = (folder / "factorization_figure.png").read_bytes()
+    picture = (folder / "factorization_figure_quick.png").read_bytes()
     assert picture.startswith(b"\x89PNG\r\n\x1a\n")
     assert len(picture) > 20_000
 
@@ -203,8 +203,8 @@ def test_seeds_and_the_published_finding_are_on_the_screen(tmp_path, capsys):
     main([*QUICK, "--seeds", "1", "--out", str(tmp_path)])
     out = capsys.readouterr().out
     assert {"published", "computed", "verdict", "confirmed", "overcome"} <= set(out.replace("│", " ").split())
-    assert "factorization_figure.png" in out.replace("\n", "")
-    record = json.loads((tmp_path / "factorization_figure.json").read_text(encoding="utf-8"))
+    assert "factorization_figure_quick.png" in out.replace("\n", "")
+    record = json.loads((tmp_path / "factorization_figure_quick.json").read_text(encoding="utf-8"))
     assert {row["seed"] for row in record["rows"]} == {0}
     assert record["command"] == "python -m weft.paper factorization --quick --seeds 1"
 
@@ -251,11 +251,11 @@ def test_a_file_in_place_of_the_folder_is_refused_before_any_work(tmp_path, caps
 
 
 def test_what_cannot_be_written_is_refused_before_any_work(tmp_path, capsys):
-    (tmp_path / "factorization_figure.md").mkdir()
+    (tmp_path / "factorization_figure_quick.md").mkdir()
     with pytest.raises(SystemExit):
         main([*QUICK, "--out", str(tmp_path)])
     assert "argument --out: cannot write to" in capsys.readouterr().err
-    assert [each.name for each in tmp_path.iterdir()] == ["factorization_figure.md"]
+    assert [each.name for each in tmp_path.iterdir()] == ["factorization_figure_quick.md"]
 
 
 def test_the_record_names_the_device_that_it_is_told(tmp_path, monkeypatch):

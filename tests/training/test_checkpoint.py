@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 
 import pandas as pd
@@ -339,8 +340,8 @@ def test_files_of_a_newer_library_are_refused(written, tmp_path):
         ({"schedule": None}, "its schedule was"),
         ({"patience": 3}, "its patience was 20, now it is 3"),
         ({"clip": None}, "its clip was 0.5, now it is None"),
-        ({"validation": 0.3}, "its train was"),
-        ({"validation": rows_for("mixed", n=20, seed=8)[0]}, "its train was"),
+        ({"validation": 0.3}, "its training rows were others"),
+        ({"validation": rows_for("mixed", n=20, seed=8)[0]}, "its training rows were others"),
     ],
     ids=["seed", "lr", "batch", "optimizer", "its options", "schedule", "patience", "clip", "share", "table"],
 )
@@ -361,15 +362,22 @@ def test_files_of_other_data_or_another_model_are_refused(tmp_path):
     weft.fit(make("context"), x, context=context, **held, **options)
     changed = x.clone()
     changed[3, 0] += 1e-9
-    with pytest.raises(ValueError, match="its train was"):
+    with pytest.raises(ValueError, match="its training rows were others"):
         weft.fit(make("context"), changed, context=context, **held, **options)
-    with pytest.raises(ValueError, match="its train was"):
+    with pytest.raises(ValueError, match="its training rows were others"):
         weft.fit(make("context"), x, context=context.flip(0), **held, **options)
-    with pytest.raises(ValueError, match="its validation was"):
+    with pytest.raises(ValueError, match="its validation rows were others"):
         weft.fit(make("context"), x, context=context, **{**held, "validation": x[9:18]}, **options)
-    with pytest.raises(ValueError, match="its models was"):
+    with pytest.raises(ValueError, match="its models were others"):
         weft.fit(make("context", hidden=(7,)), x, context=context, **held, **options)
-    with pytest.raises(ValueError, match="its models was"):
+    nodes = GRAPH.nodes
+    other = weft.Graph.from_edges([(nodes[1], nodes[0]), *pairwise(nodes[1:])], nodes=nodes)
+    model = weft.StrNNDensity(other, "gaussian", hidden=(6,), context=context.shape[1], dtype=torch.float64)
+    with pytest.raises(ValueError, match="its models were others"):
+        weft.fit(model, x, context=context, **held, **options)
+    with pytest.raises(ValueError, match="its standardize was True, now it is False"):
+        weft.fit(make("context"), x, context=context, standardize=False, **held, **options)
+    with pytest.raises(ValueError, match=r"its seed was \[0\], now it is \[0, 1\]"):
         weft.fit([make("context", seed) for seed in range(2)], x, context=context, **held, **options)
 
 

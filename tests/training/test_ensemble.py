@@ -284,7 +284,7 @@ class TestBadInput:
             ({"activation": "relu"}, r"in its module 'net\.activations\.0': \('ReLU'.*expected \('Tanh'"),
             ({"missing": "factor"}, r"in its module '': .*'missing': 'factor'"),
             ({"execution": "sparse"}, "model 1 differs from model 0 in its "),
-            ({"dtype": torch.float32}, r"in its type: {'torch.float32'}, expected {'torch.float64'}"),
+            ({"dtype": torch.float32}, r"in its type: \['torch.float32'\], expected \['torch.float64'\]"),
             ({"context": 2}, "model 1 differs from model 0 in its "),
             ({"kinds": "gaussian"}, r"in its kinds: \['a finite number"),
         ],

@@ -81,7 +81,7 @@ def test_what_stops_a_fit_leaves_the_best_weights_too():
     options = {"lr": 0.02, "batch_size": 16, "epochs": 9}
     with pytest.raises(Stop):
         weft.fit(model, x, callbacks=[stop_at(4)], **options)
-    weft.fit(alone, x, **{**options, "epochs": 3})
+    weft.fit(alone, x, **{**options, "epochs": 4})  # the fourth was the best when it was told of
     assert_same(model, alone)
     assert not model.training
 
@@ -170,10 +170,30 @@ def test_a_schedule_may_be_any_of_pytorch():
 
 
 def test_a_plateau_is_one_of_validation():
-    _, result = fitted(epochs=14, patience=None, lr=1e-6, schedule="plateau")  # nothing gets better by 1 in 10⁴
-    assert result.history["lr"].tolist() == pytest.approx([1e-6] * 7 + [1e-7] * 6 + [1e-8])
-    _, result = fitted(epochs=8, validation=None, lr=1e-6, schedule="plateau")  # then of training
-    assert result.history["lr"].tolist() == pytest.approx([1e-6] * 7 + [1e-7])
+    for validation in (0.2, None):  # without validation rows it is one of the training loss
+        _, result = fitted(epochs=60, validation=validation, patience=None, lr=0.3, schedule="plateau")
+        history = result.history["train" if validation is None else "validation"].tolist()
+        rate, best, bad, expected = 0.3, math.inf, 0, []
+        for value in history:
+            expected.append(rate)
+            bad = 0 if value < best else bad + 1
+            best = min(best, value)
+            if bad > 5:
+                rate, bad = rate / 10, 0
+        assert result.history["lr"].tolist() == pytest.approx(expected)
+        assert len(set(expected)) > 1
+
+
+def test_a_plateau_is_seen_below_zero():
+    x = 1e-6 * rows_for()[0]  # densities so high that the loss is far below zero
+    model = make()
+    result = weft.fit(model, x, epochs=60, patience=None, lr=0.3, standardize=False, schedule="plateau")
+    assert (result.history["validation"] < 0).any()
+    assert result.history["lr"].nunique() > 1
+
+
+def test_multi_step_with_a_single_epoch():
+    assert fitted(epochs=1, lr=0.1, schedule="multi-step")[1].history["lr"].tolist() == [0.1]
 
 
 def test_patience():
@@ -320,7 +340,9 @@ def test_units_that_are_set_stay_and_none_are_set_unasked():
     assert torch.equal(model.shift, shift)
     plain = make()
     weft.fit(plain, x / 100, standardize=False, **SHORT)
-    assert not plain.standardized
+    weft.fit(plain, x / 100, **SHORT)  # a later fit does not put other units under trained weights
+    assert torch.equal(plain.shift, torch.zeros_like(plain.shift))
+    assert torch.equal(plain.scale, torch.ones_like(plain.scale))
 
 
 def test_every_seed_sets_other_rows_apart():

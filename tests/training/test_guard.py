@@ -1,5 +1,6 @@
-"""A log-likelihood that is no number ends a fit, and the message says where it began."""
+"""A log-likelihood that is no number ends a fit, of a model or a member, and the message says where it began."""
 
+import math
 import re
 
 import pytest
@@ -91,13 +92,16 @@ def test_losses_that_are_looked_at_on_the_way(flush, monkeypatch):
     assert_same(model, whole)
 
 
-def test_in_an_ensemble_it_names_the_member():
+def test_a_member_that_breaks_stops_alone():
     models = [Fragile(seed, 5, breaks=seed == 2) for seed in range(3)]
     alone = [Fragile(seed) for seed in range(3)]
-    with pytest.raises(FloatingPointError, match=r"of 'dose' of model 2 became nan in epoch 2, batch 1 \(from 0\)"):
-        fit(models)
+    with pytest.warns(RuntimeWarning, match=r"of 'dose' of model 2 became nan in epoch 2, batch 1 \(from 0\)"):
+        results = fit(models)
+    assert [result.stopped for result in results] == ["epochs", "epochs", "diverged"]
+    assert [len(result.history) for result in results] == [9, 9, 1]
+    assert all(result.history.notna().all(axis=None) for result in results)
     for seed, (model, each) in enumerate(zip(models, alone, strict=True)):
-        fit(each, epochs=1, seed=seed)
+        fit(each, epochs=1 if seed == 2 else 9, seed=seed)
         for mine, other in zip(model.parameters(), each.parameters(), strict=True):
             torch.testing.assert_close(mine, other, rtol=1e-10, atol=1e-10)
 
@@ -115,15 +119,27 @@ def test_validation_rows_are_guarded_too(count):
     # The last step of an epoch may break the weights after all its losses were finite.
     models = [Fragile(seed, 2, training=False, breaks=seed == count - 1) for seed in range(count)]
     of = "" if count == 1 else " of model 1"
-    with pytest.raises(
-        FloatingPointError, match=f"'dose'{of} became nan after epoch 3, on validation rows; the weights"
+    message = f"'dose'{of} became nan after epoch 3, on validation rows; the weights"
+    with (
+        pytest.raises(FloatingPointError, match=message) if count == 1 else pytest.warns(RuntimeWarning, match=message)
     ):
         fit(models if count > 1 else models[0])
     for seed, model in enumerate(models):
         alone = Fragile(seed)
-        fit(alone, epochs=2, seed=seed)
+        fit(alone, epochs=2 if seed == count - 1 else 9, seed=seed)
         for mine, other in zip(model.parameters(), alone.parameters(), strict=True):
             torch.testing.assert_close(mine, other, rtol=1e-10, atol=1e-10)
+
+
+def test_a_member_that_breaks_at_once_keeps_its_first_weights():
+    models = [Fragile(seed, 2, breaks=seed == 0) for seed in range(2)]
+    with pytest.warns(RuntimeWarning, match="model 0 became nan in epoch 1"):
+        broken, whole = fit(models)
+    assert (broken.best_epoch, len(broken.history), broken.stopped) == (0, 0, "diverged")
+    assert math.isnan(broken.best_validation)
+    assert len(whole.history) == 9
+    fresh = Fragile(0)
+    assert all(torch.equal(mine, first) for mine, first in zip(models[0].parameters(), fresh.parameters(), strict=True))
 
 
 def test_a_rate_that_is_far_too_large():

@@ -6,11 +6,10 @@ from collections.abc import Callable, Sequence
 from itertools import combinations
 from typing import Any, Literal
 
-import numpy as np
 import torch
 from torch import nn
 
-from .._arguments import check_whole, check_word
+from .._arguments import check_word
 from ..graph import Graph, Structure
 from ..masks import Made, MadeRandom
 from ..models import StrNNDensity
@@ -28,9 +27,7 @@ class MADE(StrNNDensity):
         activation: As in `StrNNDensity`.
         masks: ``"fixed"``, degrees in turn, or ``"random"``, degrees drawn, which may lose dependences; with fewer
             units than variables that is the only way.
-        order: ``"graph"``, or ``"random"``: neighbours in the graph's order are then unlikely to be neighbours here, so
-            that what random masks lose is not what is needed most.
-        seed: Seed of random masks and of a random order.
+        seed: Seed of random masks.
         missing: As in `StrNNDensity`.
         device: Device of the parameters.
         dtype: Type of the parameters.
@@ -52,7 +49,6 @@ class MADE(StrNNDensity):
         hidden: Sequence[int] = (128, 128),
         activation: str | nn.Module | Callable[[], nn.Module] = "silu",
         masks: Literal["fixed", "random"] = "fixed",
-        order: Literal["graph", "random"] = "graph",
         seed: int = 0,
         missing: Literal["refuse", "factor"] = "refuse",
         *,
@@ -60,12 +56,8 @@ class MADE(StrNNDensity):
         dtype: torch.dtype | None = None,
     ) -> None:
         check_word("masks", masks, "fixed", "random", error=ValueError)
-        check_word("order", order, "graph", "random", error=ValueError)
         read = Structure.of(graph).dag()
-        names = list(read.order)
-        if order == "random":
-            np.random.default_rng(check_whole("seed", seed, error=ValueError)).shuffle(names)
-        full = Graph.from_edges(combinations(names, 2), nodes=read.nodes)
+        full = Graph.from_edges(combinations(read.order, 2), nodes=read.nodes)
         super().__init__(
             full,
             kinds,

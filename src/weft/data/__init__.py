@@ -8,7 +8,7 @@ from ._mnist import binarized_mnist, mnist
 from ._published import published_binary
 from ._sachs import Sachs, sachs
 from ._splits import Splits, split
-from ._table import find_columns, read_table
+from ._table import read_table
 
 __all__ = [
     "BinaryNetwork",
@@ -16,7 +16,6 @@ __all__ = [
     "Sachs",
     "Splits",
     "binarized_mnist",
-    "find_columns",
     "mnist",
     "published_binary",
     "read_table",

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from .._arguments import check_whole, check_word
 from .._errors import shorten, show
-from ._source import Source, read_amat, read_idx, read_npz
+from ._source import PublishedArray, read_amat, read_idx, read_npz
 from ._splits import Splits
 
 __all__ = ["binarized_mnist", "mnist"]
@@ -37,7 +37,7 @@ _FILES = {  # sha256 of the contents, and the published md5 of the file
 }
 
 _SOURCES = {
-    file: Source(
+    file: PublishedArray(
         f"{file} of MNIST",
         "mnist",
         {file: read_idx},
@@ -49,7 +49,7 @@ _SOURCES = {
 }
 
 _BINARIZED = [
-    Source(
+    PublishedArray(
         f"the {part} rows of the binarized MNIST",
         "binarized_mnist",
         {"binarized_mnist.npz": read_npz(part), f"binarized_mnist_{part}.amat": read_amat},

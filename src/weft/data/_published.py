@@ -8,7 +8,7 @@ import torch
 
 from .._arguments import check_word
 from ..graph import Graph
-from ._source import Source, read_npz
+from ._source import PublishedArray, read_npz
 from ._splits import Splits
 
 __all__ = ["published_binary"]
@@ -73,10 +73,10 @@ def published_binary(name: Literal["every_other", "random_sparse"]) -> Splits:
     return Splits(train, validation, test, Graph.from_adjacency(adjacency.load(), orientation="row_is_child"))
 
 
-def _sources(file: str) -> list[Source]:
+def _sources(file: str) -> list[PublishedArray]:
     archive, arrays = _FILES[file]
     return [
-        Source(
+        PublishedArray(
             f"{key} of {file}", "strnn_synthetic", {file: read_npz(key)}, f"{_HOME}/{file}", sha256, f"sha256:{archive}"
         )
         for key, sha256 in arrays.items()

@@ -11,13 +11,13 @@ import pandas as pd
 from .._arguments import check_word
 from .._errors import GraphError
 from ..graph import Graph
-from ._source import Source, read_text
+from ._source import PublishedArray, read_text
 
 __all__ = ["Sachs", "sachs"]
 
 _PROTEINS = ("Raf", "Mek", "Plcg", "PIP2", "PIP3", "Erk", "Akt", "PKA", "PKC", "P38", "Jnk")
 
-_SOURCE = Source(
+_SOURCE = PublishedArray(
     "the measurements of Sachs et al.",
     "sachs",
     {

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from .._errors import show
 
-__all__ = ["HOME", "Source", "digest", "read_amat", "read_idx", "read_npz", "read_text"]
+__all__ = ["HOME", "PublishedArray", "digest", "read_amat", "read_idx", "read_npz", "read_text"]
 
 HOME = "WEFT_DATA_HOME"
 """The environment variable that names the folder where data are looked for first."""
@@ -30,7 +30,7 @@ _UNREADABLE = (OSError, EOFError, ValueError, KeyError, zlib.error, zipfile.BadZ
 
 
 @dataclass(frozen=True)
-class Source:
+class PublishedArray:
     """An array that somebody published, and how to be sure to have it.
 
     Args:

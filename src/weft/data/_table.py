@@ -12,7 +12,7 @@ from torch import Tensor
 
 from .._errors import shorten, show, suggest
 
-__all__ = ["find_columns", "read_table"]
+__all__ = ["read_table"]
 
 
 def read_table(
@@ -41,6 +41,8 @@ def read_table(
                 [ 2.0000, 50.0000]])
     """
     dtype = torch.get_default_dtype() if dtype is None else dtype
+    if not isinstance(dtype, torch.dtype) or not dtype.is_floating_point:
+        raise ValueError(f"dtype is {show(dtype)}, expected a floating type such as torch.float32.")
     if isinstance(table, pd.DataFrame):
         table = _read_frame(table, names, what)
     if not isinstance(table, Tensor):
@@ -57,7 +59,7 @@ def read_table(
     return rows
 
 
-def find_columns(known: Sequence[Hashable], names: Sequence[Hashable], what: str) -> list[int]:
+def _find_columns(known: Sequence[Hashable], names: Sequence[Hashable], what: str) -> list[int]:
     """Return the places of the names among the columns that a table has.
 
     Files know columns by strings alone, so a name that is none is also looked for as it is written.
@@ -74,12 +76,17 @@ def find_columns(known: Sequence[Hashable], names: Sequence[Hashable], what: str
             f"{what} has no column {shorten(map(show, lacking))}{suggest(lacking[0], known)}; "
             f"it has {shorten(map(show, known)) or 'none'}."
         )
-    return [place for place in found if place is not None]
+    places_found = [place for place in found if place is not None]
+    if len(set(places_found)) < len(set(names)):
+        twice = next(place for place in places_found if places_found.count(place) > 1)
+        both = [name for name, place in zip(names, places_found, strict=True) if place == twice]
+        raise ValueError(f"{what} has one column {show(known[twice])} for {shorten(map(show, both))}, expected two.")
+    return places_found
 
 
 def _read_frame(table: pd.DataFrame, names: Sequence[Hashable], what: str) -> np.ndarray:
     columns = []
-    for name, place in zip(names, find_columns(list(table.columns), names, what), strict=True):
+    for name, place in zip(names, _find_columns(list(table.columns), names, what), strict=True):
         column = table.iloc[:, place]
         numeric = pd.api.types.is_numeric_dtype(column.dtype) or pd.api.types.is_bool_dtype(column.dtype)
         if not numeric or pd.api.types.is_complex_dtype(column.dtype):

@@ -15,6 +15,7 @@ from .._errors import shorten, show
 from ..graph import Graph, Structure
 from ..masks import Factorization, Factorizer
 from ..nn import LevelSchedule, StrNN
+from ..nn._checks import read_device
 from ..nn._strnn import HIDDEN
 from ._heads import Heads, read_kinds
 from ._model import DensityModel
@@ -61,6 +62,7 @@ class StrNNDensity(DensityModel):
 
     shift: Tensor
     scale: Tensor
+    settled: Tensor
     _children: Tensor
     _parents: Tensor
 
@@ -81,6 +83,7 @@ class StrNNDensity(DensityModel):
     ) -> None:
         super().__init__()
         check_word("missing", missing, "refuse", "factor", error=ValueError)
+        device = read_device(device)
         self.graph = Structure.of(graph).dag()
         self.context = context
         self.missing = missing
@@ -102,6 +105,7 @@ class StrNNDensity(DensityModel):
         like = self.net.layers[0].weight
         self.register_buffer("shift", torch.zeros(len(heads), device=like.device, dtype=like.dtype))
         self.register_buffer("scale", torch.ones(len(heads), device=like.device, dtype=like.dtype))
+        self.register_buffer("settled", torch.tensor(data=False, device=like.device))
         children, parents = self.graph.adjacency(sparse=True).nonzero()
         for name, ends in (("_children", children), ("_parents", parents)):
             self.fix(name, np.asarray(ends, dtype=np.int64), like.device)
@@ -137,6 +141,9 @@ class StrNNDensity(DensityModel):
             torch.Size([5, 4])
         """
         n = check_whole("n", n, error=ValueError)
+        if generator is not None and not isinstance(generator, torch.Generator):
+            raise ValueError(f"generator is {show(generator)}, expected a torch.Generator.")
+        self.check_context(context)
         if self._schedule is None:
             self._schedule = LevelSchedule(self.net)
         walk = self._schedule.walk(n, context)
@@ -171,13 +178,21 @@ class StrNNDensity(DensityModel):
                 f"parents has {got or 'nothing'}, expected a value for each parent of {show(name)}: "
                 f"{{{', '.join(f'{show(each)}: …' for each in needed)}}}."
             )
-        values = [torch.as_tensor(parents[each]).to(self.shift) for each in needed]
-        values = list(torch.broadcast_tensors(*values)) if values else []  # type: ignore[no-untyped-call]
+        try:
+            values = [torch.as_tensor(parents[each]).to(self.shift) for each in needed]
+            values = list(torch.broadcast_tensors(*values)) if values else []  # type: ignore[no-untyped-call]
+        except (TypeError, ValueError, RuntimeError) as error:
+            raise ValueError(
+                f"parents is {show(dict(parents))}, expected numbers, or tensors that broadcast against each other: "
+                f"{error}"
+            ) from error
+        if any(bool(torch.isnan(value).any()) for value in values):
+            raise ValueError(f"a value of the parents of {show(name)} is NaN, expected a value for each of them.")
         shape = values[0].shape if values else torch.Size()
         x = self.shift.expand(*shape, len(self.graph)).clone()
         for each, value in zip(needed, values, strict=True):
             x[..., self.graph.index(each)] = value
-        self.check(x)
+        self.check(x, context)
         flat = self.net(self.heads.encode((x - self.shift) / self.scale), context)
         head = self.heads.each[column]
         found = head.distribution(self.net.split(flat)[column])
@@ -201,14 +216,15 @@ class StrNNDensity(DensityModel):
 
     @property
     def standardized(self) -> bool:
-        """Whether `standardize_` has set the units of a column."""
-        return bool(((self.shift != 0) | (self.scale != 1)).any())
+        """Whether the units of the columns are settled, by `standardize_`."""
+        return bool(self.settled)
 
     @torch.no_grad()
-    def standardize_(self, train: Tensor) -> Self:
+    def standardize_(self, train: Tensor | None) -> Self:
         """Take centre and spread of the continuous columns from training rows, and return the model.
 
-        The network then works in standard units; densities and samples stay in the units of the data.
+        The network then works in standard units; densities and samples stay in the units of the data. None settles
+        that the units stay as they are.
 
         Examples:
             >>> import torch, weft
@@ -216,15 +232,17 @@ class StrNNDensity(DensityModel):
             >>> m.standardize_(100 + 5 * torch.randn(1000, 2)).shift.round(decimals=-1)
             tensor([100., 100.])
         """
-        self.check(train)
-        rows = train.reshape(-1, len(self.graph)).to(self.shift)
-        units = {  # of all columns before any is set: a refused table leaves the model as it was
-            column: _centre_and_spread(rows[:, column], name)
-            for column, (name, head) in enumerate(zip(self.graph.nodes, self.heads.each, strict=True))
-            if head.scaled
-        }
-        for column, (shift, scale) in units.items():
-            self.shift[column], self.scale[column] = shift, scale
+        if train is not None:
+            self.check(train)
+            rows = train.reshape(-1, len(self.graph)).to(self.shift)
+            units = {  # of all columns before any is set: a refused table leaves the model as it was
+                column: _centre_and_spread(rows[:, column], name)
+                for column, (name, head) in enumerate(zip(self.graph.nodes, self.heads.each, strict=True))
+                if head.scaled
+            }
+            for column, (shift, scale) in units.items():
+                self.shift[column], self.scale[column] = shift, scale
+        self.settled.fill_(value=True)
         return self
 
     def extra_repr(self) -> str:
@@ -262,10 +280,15 @@ def _centre_and_spread(values: Tensor, name: Hashable) -> tuple[Tensor, Tensor]:
     values = values[~torch.isnan(values)]
     if len(values) < 2:
         raise ValueError(f"column {show(name)} has {len(values)} values in the training rows, expected at least 2.")
-    spread = values.std(correction=0)
-    if not spread > 1e-12 * values.abs().max():
+    if values.min() == values.max():
         raise ValueError(
             f"column {show(name)} is constant in the training rows ({values[0].item():g}), expected values that "
             f"differ: a constant column has no density; leave it out."
         )
-    return values.mean(), spread
+    centre, spread = values.mean(), values.std(correction=0)
+    if not spread > 100 * torch.finfo(values.dtype).eps * centre.abs():
+        raise ValueError(
+            f"column {show(name)} has values around {centre.item():g} that differ by {spread.item():.1g}, too little "
+            f"for {values.dtype}: subtract what they have in common, or make the model with dtype=torch.float64."
+        )
+    return centre, spread

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Self
 
+import torch
 from torch import Generator, Tensor
 
 from .._errors import shorten, show
@@ -45,13 +46,14 @@ class DensityModel(Fixed, ABC):
     @property
     @abstractmethod
     def standardized(self) -> bool:
-        """Whether `standardize_` has set the units of a column."""
+        """Whether the units of the columns are settled, by `standardize_`."""
 
     @abstractmethod
-    def standardize_(self, train: Tensor) -> Self:
+    def standardize_(self, train: Tensor | None) -> Self:
         """Take centre and spread of the continuous columns from training rows, and return the model.
 
-        The network then works in standard units; densities and samples stay in the units of the data.
+        The network then works in standard units; densities and samples stay in the units of the data. None settles
+        that the units stay as they are.
         """
 
     def effective_graph(self) -> Graph:
@@ -60,7 +62,7 @@ class DensityModel(Fixed, ABC):
 
     def log_prob_terms(self, x: Tensor, context: Tensor | None = None) -> Tensor:
         """Return log p(x_i | its parents) for every variable, (…, d); they sum to `log_prob`."""
-        self.check(x)
+        self.check(x, context)
         terms: Tensor = self(x, context)
         return terms
 
@@ -68,8 +70,9 @@ class DensityModel(Fixed, ABC):
         """Return the log-density of each row, (…)."""
         return self.log_prob_terms(x, context).sum(dim=-1)
 
-    def check(self, x: Tensor) -> None:
+    def check(self, x: Tensor, context: Tensor | None = None) -> None:
         """Raise at the first value that is missing or out of range, naming its column and row."""
+        self.check_context(context)
         nodes = self.graph.nodes
         check_columns(x, len(nodes), lambda: shorten(nodes), next(self.parameters()))
         wrong = ~self.valid(x).reshape(-1, len(nodes))
@@ -80,4 +83,14 @@ class DensityModel(Fixed, ABC):
         also = f" ({more:,} more like it)" if more else ""
         raise ValueError(
             f"column {show(nodes[column])}, row {row}: got {value:g}, expected {self.expected(column)}{also}."
+        )
+
+    def check_context(self, context: Tensor | None) -> None:
+        """Raise at the first number of a context that is not finite, naming its column and row."""
+        if context is None or bool(torch.isfinite(context).all()):
+            return
+        rows = context.reshape(-1, context.shape[-1])
+        row, column = (int(place) for place in (~torch.isfinite(rows)).nonzero()[0])
+        raise ValueError(
+            f"column {column} of the context, row {row}: got {rows[row, column].item():g}, expected a finite number."
         )

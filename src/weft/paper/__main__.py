@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import hashlib
 import inspect
 import tempfile
 from collections.abc import Iterable, Sequence
@@ -47,13 +48,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if options.device == "cuda" and not torch.cuda.is_available():
         parser.error("argument --device: got 'cuda', but PyTorch finds no CUDA device; leave it out, or take 'cpu'")
     folder = options.out or Path("results")
+    output = f"{experiment.output}_quick" if options.quick else experiment.output  # never in place of a full run
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         parser.error(f"argument --out: cannot make the folder {str(folder)!r}: {error.strerror}")
     try:
         tempfile.TemporaryFile(dir=folder).close()  # what cannot be written is known at once
-        for written in folder.glob(f"{experiment.output}.*"):
+        for written in folder.glob(f"{output}.*"):
             written.open("ab").close()
     except OSError as error:
         parser.error(f"argument --out: cannot write to {str(error.filename or folder)!r}: {error.strerror}")
@@ -68,21 +70,26 @@ def main(arguments: Sequence[str] | None = None) -> None:
     chosen = ["--quick"] * options.quick + ([f"--seeds {options.seeds}"] if options.seeds else [])
     chosen += [f"--device {options.device}"] if options.device else []
     command = " ".join(["python -m weft.paper", options.experiment, *chosen])
-    journal = Journal(folder / f"{experiment.output}.partial", f"{command}, weft {version('weft')}, {device}")
+    journal = Journal(folder / f"{output}.partial", f"{command}, {device}, {_code()}")
 
     def progress(cases: Sequence[Any]) -> Iterable[Any]:
         return journal.steps(track(cases, options.experiment))
 
-    rows = experiment.run(**sizes, track=progress)
+    try:
+        rows = experiment.run(**sizes, track=progress)
+    except FileNotFoundError as error:  # data that are not there say where to get them
+        parser.exit(1, f"{parser.prog}: {error}\n")
+    except KeyboardInterrupt:
+        parser.exit(130, f"\n{parser.prog}: stopped; the same command goes on from here.\n")
     tables = {title: table for title, table in experiment.tables(rows).items() if table}
     for title, table in tables.items():
         show(title, table)
     facts: dict[str, Any] = {"title": experiment.title, "command": command, "summary": tables}
-    write(folder, experiment.output, rows, tables, f"Computed by `{command}`.", device=device, **facts)
-    experiment.draw(rows).savefig(folder / f"{experiment.output}.png", dpi=150)
+    write(folder, output, rows, tables, f"Computed by `{command}`.", device=device, **facts)
+    experiment.draw(rows).savefig(folder / f"{output}.png", dpi=150)
     journal.close()
     for suffix in SUFFIXES:
-        print(folder / f"{experiment.output}.{suffix}")
+        print(folder / f"{output}.{suffix}")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -97,6 +104,13 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--out", type=Path, metavar="FOLDER", help="where the results go (default: results)")
     return parser
+
+
+def _code() -> str:
+    """Return a checksum of the library and the versions below it, so that no step of other code is taken up."""
+    files = sorted(Path(__file__).parents[1].rglob("*.py"))
+    read = hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]
+    return f"code {read}, torch {version('torch')}, numpy {version('numpy')}"
 
 
 def _name(word: str) -> str:

@@ -153,8 +153,8 @@ def _tables(rows: list[Row]) -> dict[str, list[Row]]:
         for n in distinct(where(test, data=data), "n"):
             table += [_line(where(test, data=data, n=n), method) for method in (BASELINE, *METHODS)]
     return {
-        "Published, and computed here on other data: test NLL in nats (± standard error across the test rows), and "
-        "paired differences (± standard error over the trials)": table,
+        "Published, and computed here on other data: test NLL in nats and paired differences (± standard "
+        "error over the trials; of the published across the test rows)": table,
         "What the paper found, and what is found here": [_all_beat_made(test), _no_winner(test), _balanced(test)],
         "Why: edges that a trained network has lost, all hidden units between their ends being zero on every test row; "
         "means over the trials": _silent(where(rows, part="silent")),

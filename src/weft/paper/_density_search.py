@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import product
@@ -98,16 +99,14 @@ def search_recipes(
     """
     model = make(recipes[0].hidden)
     pairs = [(recipe, trial) for recipe in recipes for trial in trials]
-    try:
-        _, results = train(model, [trial for _, trial in pairs], [recipe for recipe, _ in pairs], epochs, **options)
-        found = [result.best_validation for result in results]
-        taken = [result.best_epoch for result in results]
-    except FloatingPointError:  # one that breaks down stops the whole run
-        if len(recipes) == 1:
-            found, taken = [math.nan] * len(pairs), [0] * len(pairs)
-        else:
-            alone = [search_recipes(make, trials, [recipe], epochs, **options) for recipe in recipes]
-            return [row for rows in alone for row in rows]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # some rates are there to find what is too large
+        try:
+            _, results = train(model, [trial for _, trial in pairs], [recipe for recipe, _ in pairs], epochs, **options)
+            found = [math.nan if result.stopped == "diverged" else result.best_validation for result in results]
+            taken = [result.best_epoch for result in results]
+        except FloatingPointError:  # a model alone
+            found, taken = [math.nan], [0]
     return [
         {**asdict(recipe), "seed": trial.seed, "validation": value if math.isfinite(value) else None, "epochs": epoch}
         for (recipe, trial), value, epoch in zip(pairs, found, taken, strict=True)

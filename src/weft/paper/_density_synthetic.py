@@ -146,8 +146,8 @@ def _graph(name: str, d: int) -> Graph:
 def _tables(rows: list[Row]) -> dict[str, list[Row]]:
     test = where(rows, part="test")
     return {
-        "Published, and computed here: test NLL in nats (± standard error across the test rows), and the paired "
-        "difference (± standard error over the trials)": comparison(test, LOWER),
+        "Published, and computed here: test NLL in nats and the paired difference (± standard error "
+        "over the trials)": comparison(test, LOWER),
         "Whether the advantage is larger where rows are fewer": advantage(
             test, "StrNN is better than MADE especially in the low data regime."
         ),

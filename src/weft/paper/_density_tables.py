@@ -37,14 +37,16 @@ class Paired:
     @property
     def significant(self) -> bool:
         """Whether it differs from zero at the level of 95 %, by Student's t with one degree less than pairs."""
-        degrees = self.pairs - 1 if self.pairs > 1 else math.inf  # one pair: the error is that over its test rows
-        return abs(self.mean) > float(student.ppf((1 + LEVEL) / 2, degrees)) * self.error
+        return self.pairs > 1 and abs(self.mean) > float(student.ppf((1 + LEVEL) / 2, self.pairs - 1)) * self.error
 
-    def verdict(self, better: str, worse: str) -> str:
-        """Say whether the first model is better than the second, as the paper found."""
+    def verdict(self, better: str, worse: str, *, claimed: bool = True) -> str:
+        """Say which of two models is better, and whether that is what the paper found, where it did."""
+        if self.pairs < 2:
+            return "one pair: no verdict"
         if not self.significant:
             return "not significant"
-        return f"confirmed: {better} better" if self.mean < 0 else f"contradicted: {worse} better"
+        confirmed, contradicted = ("confirmed: ", "contradicted: ") if claimed else ("", "")
+        return f"{confirmed}{better} better" if self.mean < 0 else f"{contradicted}{worse} better"
 
 
 def pair_up(rows: Sequence[Row], key: str = "difference") -> Paired:
@@ -63,9 +65,7 @@ def pair_up(rows: Sequence[Row], key: str = "difference") -> Paired:
 
 def pair_between(first: Sequence[Row], second: Sequence[Row]) -> Paired:
     """Return the mean difference between two models over trials with test rows of their own."""
-    values = np.array([a["nll"] - b["nll"] for a, b in zip(first, second, strict=True)])
-    error = values.std(ddof=1) / len(values) ** 0.5 if len(values) > 1 else math.inf
-    return Paired(float(values.mean()), float(error), len(values))
+    return _paired([a["nll"] - b["nll"] for a, b in zip(first, second, strict=True)])
 
 
 def comparison(rows: Sequence[Row], published: str, model: str = "StrNN") -> list[Row]:
@@ -84,19 +84,25 @@ def comparison(rows: Sequence[Row], published: str, model: str = "StrNN") -> lis
 
 
 def advantage(rows: Sequence[Row], published: str, model: str = "StrNN") -> list[Row]:
-    """Return what is found of the claim that the advantage is larger where rows are fewer."""
+    """Return what is found of the claim that the advantage is larger where rows are fewer.
+
+    Trials of one seed share what is drawn apart from the rows, so the change of the difference is paired by seed.
+    """
     table = []
     for data in distinct(rows, "data"):
         each = where(rows, data=data, model=model)
         few, many = (pick(distinct(each, "n")) for pick in (min, max))
-        first, last = (pair_up(where(each, n=n)) for n in (few, many))
+        first, last = where(each, n=few), where(each, n=many)
         if few < many:
+            change = _paired([a["difference"] - b["difference"] for a, b in zip(first, last, strict=True)])
+            claim = change.verdict("fewer", "more").partition(":")[0]
             table.append(
                 {
                     "data": data,
                     "published": published,
-                    "computed": f"{first} at n = {few:,}, {last} at n = {many:,}",
-                    "verdict": "confirmed" if first.mean < min(last.mean, 0) else "not confirmed",
+                    f"{model} − {BASELINE}": f"{pair_up(first)} at n = {few:,}, {pair_up(last)} at n = {many:,}",
+                    "change, paired": str(change),
+                    "verdict": claim,
                 }
             )
     return table
@@ -114,8 +120,20 @@ def recipes_table(rows: Sequence[Row]) -> list[Row]:
 
 
 def nats(rows: Sequence[Row]) -> str:
-    """Return the mean over the trials with the standard error across the test rows, which the paper states too."""
-    return f"{mean(rows, 'nll'):.3f} ± {mean(rows, 'error'):.3f}"
+    """Return the mean over the trials with its standard error.
+
+    Where trials have test rows of their own it is that over the trials; where they share them it is that across the
+    test rows, which the paper states too, and which is the larger part.
+    """
+    own = len(rows) > 1 and len({row["truth"] for row in rows}) > 1
+    error = _paired([row["nll"] for row in rows]).error if own else mean(rows, "error")
+    return f"{mean(rows, 'nll'):.3f} ± {error:.3f}"
+
+
+def _paired(values: Sequence[float]) -> Paired:
+    """Return the mean of values of independent trials."""
+    error = float(np.std(values, ddof=1)) / len(values) ** 0.5 if len(values) > 1 else math.inf
+    return Paired(float(np.mean(values)), error, len(values))
 
 
 _POINT = {"hidden": "hidden units", "lr": "learning rate", "weight_decay": "weight decay", "eps": "epsilon"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
@@ -14,7 +15,7 @@ __all__ = ["Journal"]
 
 
 class Journal:
-    """The rows of the steps that are done, in a file with a line for each.
+    """The rows of the steps that are done, in a file with a line for each; lines that are broken end it.
 
     Args:
         path: The file; it is taken up if it is of the same run, and begun anew if not.
@@ -32,15 +33,12 @@ class Journal:
     """
 
     def __init__(self, path: Path, run: str) -> None:
-        self._path, self._known = path, []
+        self._path = path
+        self._known: list[list[Row]] = []
         head = json.dumps({"run": run})
-        lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines() if path.exists() else []
         if lines and lines[0] == head:
-            for line in lines[1:]:
-                try:
-                    self._known.append(json.loads(line))
-                except ValueError:  # cut off while it was written
-                    break
+            self._known += itertools.takewhile(_is_step, map(_read_line, lines[1:]))
         kept = [head, *map(json.dumps, self._known)]
         path.write_text("".join(f"{line}\n" for line in kept), encoding="utf-8")
 
@@ -60,3 +58,14 @@ class Journal:
                 file.write(json.dumps(self._known[number], default=plain) + "\n")
         found: list[Row] = self._known[number]
         return found
+
+
+def _read_line(line: str) -> Any:
+    try:
+        return json.loads(line)
+    except ValueError:  # cut off while it was written
+        return None
+
+
+def _is_step(found: Any) -> bool:
+    return isinstance(found, list) and bool(found) and all(isinstance(row, dict) for row in found)

@@ -18,6 +18,9 @@ __all__ = ["Checkpoint", "read_checkpoint"]
 
 VERSION = 1
 
+CHECKSUMS = ("training rows", "validation rows", "models")
+"""What a run is identified by that says nothing to a reader."""
+
 
 @dataclass(frozen=True)
 class Checkpoint:
@@ -44,6 +47,8 @@ class Checkpoint:
             raise ValueError(f"checkpoint is {show(self.path)}, expected the path of a file.")  # noqa: TRY004
         if Path(self.path).is_dir() or not Path(self.path).parent.is_dir():
             raise ValueError(f"checkpoint is {str(self.path)!r}, expected a file in a folder that exists.")
+        if not os.access(Path(self.path).parent, os.W_OK):
+            raise ValueError(f"checkpoint is {str(self.path)!r}, expected a file in a folder that can be written to.")
         check_number("every", self.every, error=ValueError)
 
     def write(self, state: dict[str, Any]) -> None:
@@ -78,15 +83,21 @@ def read_checkpoint(path: Path, run: dict[str, Any]) -> dict[str, Any]:
     except Exception as error:  # broken bytes raise whatever they happen to mean
         reason = next(iter(str(error).splitlines()), type(error).__name__)
         raise ValueError(f"the checkpoint {str(path)!r} cannot be read: {reason}. Delete it to start anew.") from error
-    if not isinstance(state, dict) or "version" not in state or "run" not in state:
-        raise ValueError(f"{str(path)!r} is no checkpoint of weft.fit; name another file.")
+    if (
+        not isinstance(state, dict)
+        or not isinstance(state.get("run"), dict)
+        or not isinstance(state.get("version"), int)
+    ):
+        raise ValueError(f"{str(path)!r} is no checkpoint of weft.fit; name another file.")  # noqa: TRY004
     if state["version"] > VERSION:
         raise ValueError(f"the checkpoint {str(path)!r} was written by a newer Weft; install that one to go on.")
     for what, now in run.items():
         then = state["run"].get(what)
         if then != now:
+            shown = what not in CHECKSUMS
+            differ = f"its {what} was {show(then)}, now it is {show(now)}" if shown else f"its {what} were others"
             raise ValueError(
-                f"the checkpoint {str(path)!r} is of another run: its {what} was {show(then)}, now it is {show(now)}. "
-                f"Name another file, or delete it to start anew."
+                f"the checkpoint {str(path)!r} is of another run: {differ}. Name another file, or delete it to start "
+                f"anew."
             )
     return state

@@ -6,10 +6,12 @@ import os
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, cast, overload
+from typing import Any, TypedDict, Unpack, cast, overload
+from zlib import crc32
 
 import numpy as np
 import torch
+from torch import nn
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import CosineAnnealingLR, MultiStepLR, ReduceLROnPlateau
 
@@ -18,19 +20,41 @@ from .._errors import shorten, show, suggest
 from ..models import DensityModel
 from ._checkpoint import Checkpoint, read_checkpoint
 from ._loop import Course, Loop, Schedule
-from ._members import check_alike, gather
+from ._members import buffers_of, check_alike, gather, identify
 from ._progress import Bar
 from ._read import read_sources
 from ._result import Epoch, FitResult
+from ._seeding import seeded
 
 __all__ = ["fit"]
 
 
+class Options(TypedDict, total=False):
+    """The options of `fit`, for type checkers."""
+
+    epochs: int
+    batch_size: int | None
+    lr: float | Sequence[float]
+    patience: int | None
+    optimizer: str | Callable[..., Optimizer]
+    schedule: str | Schedule | None
+    clip: float | None
+    seed: int | Sequence[int]
+    standardize: bool
+    context: Any
+    validation_context: Any
+    callbacks: Sequence[Callable[[Epoch], object]]
+    checkpoint: str | os.PathLike[str] | Checkpoint | None
+    progress: bool | None
+
+
 @overload
-def fit(model: DensityModel, train: Any, validation: Any = ..., **options: Any) -> FitResult: ...
+def fit(model: DensityModel, train: Any, validation: Any = ..., **options: Unpack[Options]) -> FitResult: ...
 @overload
-def fit(model: Sequence[DensityModel], train: Any, validation: Any = ..., **options: Any) -> list[FitResult]: ...
-def fit(  # type: ignore[misc]  # the options are listed once, here
+def fit(
+    model: Sequence[DensityModel], train: Any, validation: Any = ..., **options: Unpack[Options]
+) -> list[FitResult]: ...
+def fit(
     model: DensityModel | Sequence[DensityModel],
     train: Any,
     validation: Any = 0.2,
@@ -52,8 +76,9 @@ def fit(  # type: ignore[misc]  # the options are listed once, here
 ) -> FitResult | list[FitResult]:
     """Fit a density by maximum likelihood, and leave its best weights in it.
 
-    Several models of one architecture train in one vectorised run, at about the price of one: each has its own weights,
-    order of rows, learning rate, and end, and comes out as it would alone.
+    Several models of one architecture train in one vectorised run, at a fraction of the price of one after the other:
+    each has its own weights, order of rows, learning rate, and end, and comes out as it would alone. One that breaks
+    down stops with a warning, and the others go on.
 
     Args:
         model: A density; or a sequence of them, an ensemble.
@@ -69,15 +94,15 @@ def fit(  # type: ignore[misc]  # the options are listed once, here
         patience: Epochs without a better validation after which training stops; None for never.
         optimizer: ``"adam"``, ``"adamw"``, or what makes an optimizer of parameters and ``lr``, such as
             ``functools.partial(torch.optim.AdamW, weight_decay=0.05)``. In an ensemble it must treat every weight
-            alone, with steps that are proportional to the learning rate.
-        schedule: ``"plateau"`` (a tenth of the learning rate after 5 epochs without a better one), ``"cosine"`` (down
-            to 0 over all epochs), ``"multi-step"`` (a tenth after half and three quarters of the epochs), or what makes
-            a scheduler of ``torch.optim.lr_scheduler`` of an optimizer. It steps once an epoch.
+            alone, with steps that are proportional to the learning rate. Its rate is set anew at every step.
+        schedule: ``"plateau"`` (a tenth of the learning rate after more than 5 epochs without a better one),
+            ``"cosine"`` (down to 0 over all epochs), ``"multi-step"`` (a tenth after half and three quarters of the
+            epochs), or what makes a scheduler of ``torch.optim.lr_scheduler`` of an optimizer. It steps once an epoch.
         clip: Largest norm of the gradient of a batch.
         seed: Seed of the validation rows and of the order of rows; member r of an ensemble has ``seed + r``, unless
             there is one for each. Initial weights are drawn when a model is made.
-        standardize: Whether continuous columns are brought to standard units, by the training rows alone, unless the
-            model is standardized already.
+        standardize: Whether the first fit of a model brings continuous columns to standard units, by the training rows
+            alone; a later one leaves the units as they are.
         context: Context of the training rows: a table, or the names of columns of ``train``.
         validation_context: Context of a validation table.
         callbacks: Called with an `Epoch` for every model after every epoch; one that returns True stops that model.
@@ -90,7 +115,7 @@ def fit(  # type: ignore[misc]  # the options are listed once, here
 
     Raises:
         ValueError: If a value of the data is missing or out of range, naming column and row; if an argument is wrong.
-        FloatingPointError: If a loss is no longer finite, naming the variable and the batch.
+        FloatingPointError: If the loss of a model alone is no longer finite, naming the variable and the batch.
 
     Examples:
         >>> import torch, weft
@@ -114,7 +139,7 @@ def fit(  # type: ignore[misc]  # the options are listed once, here
         _check_positive("clip", clip)
     rates, seeds = _read_rates(lr, count), _read_seeds(seed, count)
     factory, scheduler = _read_optimizer(optimizer), _read_schedule(schedule, epochs)
-    callbacks = tuple(callbacks)
+    callbacks = (callbacks,) if callable(callbacks) else tuple(callbacks or ())
     for callback in callbacks:
         if not callable(callback):
             raise ValueError(f"callbacks has {show(callback)}, expected functions of an Epoch.")  # noqa: TRY004
@@ -124,37 +149,42 @@ def fit(  # type: ignore[misc]  # the options are listed once, here
     courses = [Course(*each, scheduler) for each in zip(seeds, rates, strict=True)]
     generators = [course.generator for course in courses]
     sources = read_sources(models, train, validation, context, validation_context, batch_size, generators)
-    run = {
-        "models": [str(each) for each in models[:1]] + [str(count)],
-        "train": sources.train.fingerprint(),
-        "validation": None if sources.validation is None else sources.validation.fingerprint(),
-        "seed": seeds,
-        "lr": rates,
-        "batch_size": batch_size,
-        "optimizer": _describe(optimizer),
-        "schedule": _describe(scheduler),
-        "patience": patience,
-        "clip": clip,
-    }
-    device = next(models[0].parameters()).device
-    with torch.random.fork_rng([device] if device.type == "cuda" else []):
-        _seed_all(device, seeds[0])
-        if standardize:
-            for member, each in enumerate(models):
-                if not each.standardized:
-                    each.standardize_(sources.train.sample(member))
+    run, state = {}, None
+    if checkpoint is not None:  # what the state in a file must agree with
+        run = {
+            "training rows": sources.train.fingerprint(),
+            "validation rows": None if sources.validation is None else sources.validation.fingerprint(),
+            "seed": seeds,
+            "lr": rates,
+            "batch_size": batch_size,
+            "optimizer": _describe(optimizer),
+            "schedule": _describe(scheduler),
+            "patience": patience,
+            "clip": clip,
+            "standardize": standardize,
+            "models": [identify(each) for each in models],
+        }
+        state = read_checkpoint(Path(checkpoint.path), run) if Path(checkpoint.path).exists() else None
+    with seeded(next(models[0].parameters()).device, seeds[0]), torch.enable_grad():
+        for each, saved in zip(models, [] if state is None else state["buffers"], strict=False):
+            for name, buffer in buffers_of(each).items():
+                buffer.copy_(saved[name])
+        for member, each in enumerate(models):
+            if not each.standardized:
+                each.standardize_(sources.train.sample(member) if standardize else None)
         loop = Loop(gather(models, factory), courses, *sources, epochs, patience, clip, callbacks, checkpoint, run)
-        if checkpoint is not None and Path(checkpoint.path).exists():
-            loop.load(read_checkpoint(Path(checkpoint.path), run))
+        if state is not None:
+            loop.load(state)
         with Bar(epochs, sources.train.steps, shown=progress) as bar:
             results = loop.go(bar)
     return results[0] if isinstance(model, DensityModel) else results
 
 
 def _read_models(model: Any) -> list[DensityModel]:
-    models = [model] if isinstance(model, DensityModel) else model
-    if not isinstance(models, (list, tuple)) or not models or not all(isinstance(m, DensityModel) for m in models):
-        got = f"a {type(model).__name__}" if not isinstance(model, (list, tuple)) else f"{show(list(model))}"
+    several = isinstance(model, (list, tuple, nn.ModuleList))
+    models = list(model) if several else [model]
+    if not models or not all(isinstance(each, DensityModel) for each in models):
+        got = show([type(each).__name__ for each in models]) if several else f"a {type(model).__name__}"
         raise ValueError(f"model is {got}, expected a density such as weft.StrNNDensity(graph), or a list of them.")
     for each in models:
         if not any(parameter.requires_grad for parameter in each.parameters()):
@@ -162,7 +192,7 @@ def _read_models(model: Any) -> list[DensityModel]:
                 f"{type(each).__name__} has no parameter that requires a gradient: there is nothing to fit."
             )
     check_alike(models)
-    return list(models)
+    return models
 
 
 def _read_rates(lr: Any, count: int) -> list[float]:
@@ -194,6 +224,8 @@ def _read_optimizer(optimizer: Any) -> Callable[..., Optimizer]:
     }
     if isinstance(optimizer, str) and optimizer in known:
         return known[optimizer]
+    if isinstance(optimizer, partial) and "lr" in optimizer.keywords:
+        raise ValueError(f"optimizer has lr={optimizer.keywords['lr']}, which is set at every step; pass lr= to fit.")
     if not callable(optimizer):
         raise ValueError(  # noqa: TRY004
             f"optimizer is {show(optimizer)}{suggest(optimizer, known)}, expected one of {shorten(map(repr, known))}, "
@@ -204,9 +236,9 @@ def _read_optimizer(optimizer: Any) -> Callable[..., Optimizer]:
 
 def _read_schedule(schedule: Any, epochs: int) -> Schedule | None:
     known: dict[str, Schedule] = {
-        "plateau": partial(ReduceLROnPlateau, factor=0.1, patience=5),
+        "plateau": partial(ReduceLROnPlateau, factor=0.1, patience=5, threshold=0.0),
         "cosine": partial(CosineAnnealingLR, T_max=epochs),
-        "multi-step": partial(MultiStepLR, milestones=[epochs // 2, epochs * 3 // 4], gamma=0.1),
+        "multi-step": partial(MultiStepLR, milestones=[max(1, epochs // 2), max(1, epochs * 3 // 4)], gamma=0.1),
     }
     if schedule is None:
         return None
@@ -221,13 +253,6 @@ def _read_schedule(schedule: Any, epochs: int) -> Schedule | None:
     return cast("Schedule", schedule)
 
 
-def _seed_all(device: torch.device, seed: int) -> None:
-    """Seed the processor and one device; `torch.manual_seed` seeds every device, also those that nobody restores."""
-    torch.default_generator.manual_seed(seed)
-    if device.type == "cuda":
-        torch.cuda.default_generators[device.index].manual_seed(seed)
-
-
 def _check_positive(what: str, value: Any) -> None:
     check_number(what, value, error=ValueError)
     if not value > 0:
@@ -240,5 +265,7 @@ def _describe(factory: Any) -> str:
         options = {name: _describe(value) for name, value in factory.keywords.items()}
         return f"{_describe(factory.func)} {[_describe(value) for value in factory.args]} {options}"
     if callable(factory):  # its own text may have an address
-        return str(getattr(factory, "__qualname__", type(factory).__qualname__))
+        code = getattr(factory, "__code__", None)
+        body = "" if code is None else f" {crc32(code.co_code + repr(code.co_names + code.co_consts).encode())}"
+        return str(getattr(factory, "__qualname__", type(factory).__qualname__)) + body
     return str(factory)

@@ -8,16 +8,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+import numpy as np
 import pandas as pd
 import torch
 from torch import Generator, Tensor
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 
-from .._errors import show
-from ..models import DensityModel
+from .._errors import show, warn
 from ._checkpoint import Checkpoint
-from ._members import Members
+from ._members import Members, buffers_of
 from ._progress import Bar
 from ._result import Epoch, FitResult, Reason
 from ._sources import Source
@@ -75,7 +75,7 @@ class Course:
         """Return what the member leaves behind."""
         history = pd.DataFrame(self.history, columns=COLUMNS).astype({"epoch": int})
         reason = cast("Reason", self.stopped or "epochs")
-        return FitResult(history, self.best_epoch, self.best if self.history else math.nan, seconds, reason)
+        return FitResult(history, self.best_epoch, self.best if self.best_epoch else math.nan, seconds, reason)
 
     def state(self) -> dict[str, Any]:
         """Return all that `load` needs to go on."""
@@ -155,6 +155,7 @@ class Loop:
             "run": self.run,
             "epoch": self.epoch,
             "seconds": self.seconds,
+            "buffers": [buffers_of(model) for model in self.members.models],
             "weights": self.members.weights(),
             "optimizer": self.members.optimizer.state_dict(),
             "courses": [course.state() for course in self.courses],
@@ -174,19 +175,18 @@ class Loop:
 
     def _train_epoch(self, bar: Bar) -> list[float]:
         """Go through all rows once and return the mean loss of each member, as it was on the way."""
-        members, meter = self.members, Meter(self.epoch, self.members.models)
+        members, meter = self.members, Meter(len(self.courses), self._look)
         members.train(mode=True)
         rates = [course.lr for course in self.courses]
-        running = [not course.stopped for course in self.courses]
         batches = self.train.batches([course.generator for course in self.courses])
         for number, (x, context) in enumerate(batches, start=1):
             terms = members.terms(self._spread(x), None if context is None else self._spread(context))
             means = terms.mean(dim=1)
             (-means.sum()).backward()  # type: ignore[no-untyped-call]
             members.step(rates, self.clip)
-            meter.add(means.detach(), x.shape[1], running)
+            meter.add(means.detach(), x.shape[1])
             bar.step(self.epoch, number)
-        return meter.close(running)
+        return meter.close()
 
     @torch.no_grad()
     def _validate(self) -> list[float]:
@@ -198,25 +198,47 @@ class Loop:
             terms = self.members.terms(self._spread(x), None if context is None else self._spread(context))
             total, rows = total.to(terms.device) + terms.sum(dim=1, dtype=torch.float64), rows + x.shape[1]
         means = (total / rows).cpu()
-        running = [not course.stopped for course in self.courses]
-        _check_finite(means.unsqueeze(0), self.members.models, running, f"after epoch {self.epoch}, on validation rows")
+        self._look(means.unsqueeze(0), None)
         return cast("list[float]", (-means.sum(dim=1)).tolist())
 
     def _close_epoch(self, train: list[float], validation: list[float]) -> None:
-        better = []
+        better, told = [False] * len(self.courses), []
         for member, course in enumerate(self.courses):
-            if course.stopped:
-                better.append(False)
+            if not course.stopped:
+                lr, values = course.lr, (train[member], validation[member])
+                better[member] = course.close_epoch([self.epoch, *values, lr, self.seconds], self.patience)
+                told.append(Epoch(self.members.models[member], member, self.epoch, *values, lr, better[member]))
+        self.members.keep(better)  # before callbacks, which may raise
+        if self.callbacks:
+            self.members.show()
+        for epoch in told:
+            answers = [callback(epoch) for callback in self.callbacks]
+            if any(isinstance(answer, (bool, np.bool_)) and answer for answer in answers):
+                self.courses[epoch.member].stopped = self.courses[epoch.member].stopped or "callback"
+
+    def _look(self, means: Tensor, first: int | None) -> None:
+        """Stop each member of whose mean terms (batches, members, variables) one is no number.
+
+        A model alone cannot go on. The batches are those from number ``first`` on, or the validation rows for None.
+        """
+        for member, course in enumerate(self.courses):
+            broken = ~torch.isfinite(means[:, member])
+            if course.stopped or not bool(broken.any()):
                 continue
-            lr = course.lr
-            row = [self.epoch, train[member], validation[member], lr, self.seconds]
-            better.append(course.close_epoch(row, self.patience))
-            model = self.members.models[member]
-            told = Epoch(model, member, self.epoch, train[member], validation[member], lr, better[-1])
-            asked = [callback(told) is True for callback in self.callbacks]
-            if any(asked):
-                course.stopped = course.stopped or "callback"
-        self.members.keep(better)
+            batch, column = (int(place) for place in broken.nonzero()[0])
+            of = f" of model {member}" if len(self.courses) > 1 else ""
+            when = f"after epoch {self.epoch}, on validation rows"
+            if first is not None:
+                when = f"in epoch {self.epoch}, batch {first + batch} (from 0)"
+            name, value = self.members.models[member].graph.nodes[column], float(means[batch, member, column])
+            text = (
+                f"the log-likelihood of {show(name)}{of} became {value:g} {when}; the weights of the best epoch are "
+                f"kept. Take a smaller lr, or clip=1.0."
+            )
+            if len(self.courses) == 1:
+                raise FloatingPointError(text)
+            course.stopped = "diverged"
+            warn(text, RuntimeWarning)
 
     def _spread(self, x: Tensor) -> Tensor:
         """Give rows that are for all members to each."""
@@ -234,57 +256,40 @@ class Loop:
 
 
 class Meter:
-    """The mean loss of an epoch, and the guard against losses that are no numbers.
+    """The mean loss of an epoch, collected without waiting for the device at every step.
 
     Args:
-        epoch: The epoch.
-        models: The models.
+        members: Number of models.
+        look: Called with the mean terms (batches, members, variables) of some batches, and the number of the first.
     """
 
-    def __init__(self, epoch: int, models: Sequence[DensityModel]) -> None:
-        self._epoch, self._models = epoch, models
+    def __init__(self, members: int, look: Callable[[Tensor, int], None]) -> None:
+        self._look = look
         self._waiting: list[Tensor] = []
         self._sizes: list[int] = []
-        self._total = torch.zeros(len(models), dtype=torch.float64)
+        self._total = torch.zeros(members, dtype=torch.float64)
         self._rows = self._seen = 0
 
-    def add(self, means: Tensor, rows: int, running: Sequence[bool]) -> None:
+    def add(self, means: Tensor, rows: int) -> None:
         """Take the mean terms (members, variables) of a batch."""
         self._waiting.append(means)
         self._sizes.append(rows)
         if len(self._waiting) == FLUSH:
-            self._flush(running)
+            self._flush()
 
-    def close(self, running: Sequence[bool]) -> list[float]:
+    def close(self) -> list[float]:
         """Return the mean negative log-likelihood of each member."""
         if self._waiting:
-            self._flush(running)
+            self._flush()
         return cast("list[float]", (self._total / max(1, self._rows)).tolist())
 
-    def _flush(self, running: Sequence[bool]) -> None:
-        means = torch.stack(self._waiting).cpu().double()  # batches, members, variables
-        _check_finite(means, self._models, running, f"in epoch {self._epoch}", self._seen)
+    def _flush(self) -> None:
+        means = torch.stack(self._waiting).cpu().double()
+        self._look(means, self._seen)
         self._total -= torch.tensor(self._sizes, dtype=torch.float64) @ means.sum(dim=2)
         self._rows += sum(self._sizes)
         self._seen += len(self._sizes)
         self._waiting, self._sizes = [], []
-
-
-def _check_finite(
-    means: Tensor, models: Sequence[DensityModel], running: Sequence[bool], when: str, first: int | None = None
-) -> None:
-    """Raise at the first of the mean terms (batches, members, variables) that is no number."""
-    broken = ~torch.isfinite(means) & torch.tensor(running)[:, None]
-    if not bool(broken.any()):
-        return
-    batch, member, column = (int(place) for place in broken.nonzero()[0])
-    of = f" of model {member}" if len(models) > 1 else ""
-    where = "" if first is None else f", batch {first + batch} (from 0)"
-    raise FloatingPointError(
-        f"the log-likelihood of {show(models[member].graph.nodes[column])}{of} became "
-        f"{float(means[batch, member, column]):g} {when}{where}; the weights of the best epoch are kept. Take a "
-        f"smaller lr, or clip=1.0."
-    )
 
 
 def _device(members: Members) -> torch.device:

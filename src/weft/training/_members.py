@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
+from zlib import crc32
 
 import torch
 from torch import Tensor, nn
@@ -13,8 +14,9 @@ from torch.optim import Optimizer
 from .._errors import show
 from ..models import DensityModel
 from ..nn._layers import BlockLinear, StructuredLinear
+from ._sources import checksum
 
-__all__ = ["Alone", "Members", "Together", "check_alike", "gather"]
+__all__ = ["Alone", "Members", "Together", "buffers_of", "check_alike", "gather", "identify"]
 
 Factory = Callable[..., Optimizer]
 
@@ -39,6 +41,10 @@ class Members(ABC):
     @abstractmethod
     def keep(self, better: Sequence[bool]) -> None:
         """Copy the weights of these members as their best."""
+
+    @abstractmethod
+    def show(self) -> None:
+        """Let the models have the present weights, for others to look at."""
 
     @abstractmethod
     def restore(self) -> None:
@@ -90,6 +96,9 @@ class Alone(Members):
         """Copy the weights."""
         if better[0]:
             torch._foreach_copy_(self._best, self._trained)
+
+    def show(self) -> None:
+        """Do nothing: the model trains itself."""
 
     @torch.no_grad()
     def restore(self) -> None:
@@ -154,10 +163,15 @@ class Together(Members):
             chosen = torch.tensor(better, device=self._flat.device).unsqueeze(1)
             torch.where(chosen, self._flat, self._best, out=self._best)
 
-    @torch.no_grad()
     def restore(self) -> None:
+        """Write the best row of each into its model."""
+        with torch.no_grad():
+            self._flat.copy_(self._best)
+        self.show()
+
+    @torch.no_grad()
+    def show(self) -> None:
         """Write each row into its model."""
-        self._flat.copy_(self._best)
         for model, row in zip(self.models, self._flat, strict=True):
             for name, values in self._named(row).items():
                 model.get_parameter(name).copy_(values)
@@ -186,6 +200,21 @@ class Together(Members):
 def gather(models: Sequence[DensityModel], factory: Factory) -> Members:
     """Put the models together, or leave the one alone."""
     return Alone(models[0], factory) if len(models) == 1 else Together(models, factory)
+
+
+def buffers_of(model: DensityModel) -> dict[str, Tensor]:
+    """Return the buffers that are saved with a model, such as its units."""
+    saved = model.state_dict()
+    return {name: buffer for name, buffer in model.named_buffers() if name in saved}
+
+
+def identify(model: DensityModel) -> int:
+    """Return a number that a model of another architecture, other masks or other frozen weights would hardly have."""
+    trained = {name for name, parameter in model.named_parameters() if parameter.requires_grad}
+    left_out = trained.union(buffers_of(model))
+    tensors = [*model.named_parameters(), *model.named_buffers()]
+    sums = [(name, checksum(tensor)) for name, tensor in tensors if name not in left_out]
+    return crc32(repr((_architecture(model), model.graph.edges, sums)).encode())
 
 
 def _own_tensors(models: Sequence[DensityModel], trained: Sequence[str]) -> dict[str, Tensor]:
@@ -231,8 +260,8 @@ def _architecture(model: DensityModel) -> dict[str, Any]:
         "modules": [name for name, _ in model.named_modules()],
         "tensors": [name for name, _ in tensors],
         "frozen parameters": [name for name, parameter in model.named_parameters() if not parameter.requires_grad],
-        "device": {str(tensor.device) for _, tensor in tensors},
-        "type": {str(parameter.dtype) for parameter in model.parameters()},
+        "device": sorted({str(tensor.device) for _, tensor in tensors}),
+        "type": sorted({str(parameter.dtype) for parameter in model.parameters()}),
         **{f"module {name!r}": _settings(module) for name, module in model.named_modules()},
         **{f"shape of {name!r}": tuple(tensor.shape) for name, tensor in tensors},
     }

@@ -6,14 +6,15 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import torch
 from torch import Generator, Tensor
 
-from ..data import find_columns
+from ..data import read_table
 from ..models import DensityModel
-from ._sources import LARGEST_SAMPLE, Batch, Source, check_filled, check_rows, checksum
+from ._sources import BATCH, LARGEST_SAMPLE, Batch, Source, check_present, check_rows, checksum, present
 
 __all__ = ["Parquet"]
 
@@ -50,10 +51,7 @@ class Parquet(Source):
         self.model, self.seed, self.what = model, seed, what
         self._files = [_open(path) for path in paths]
         self._paths = list(paths)
-        self._names: list[list[str]] = []
-        for path, file in zip(paths, self._files, strict=True):
-            known, needed = file.schema_arrow.names, [*model.graph.nodes, *context]
-            self._names.append([known[place] for place in find_columns(known, needed, f"the file {str(path)!r}")])
+        self._names = [*model.graph.nodes, *context]
         self._groups = [
             (number, group) for number, file in enumerate(self._files) for group in range(file.metadata.num_row_groups)
         ]
@@ -68,7 +66,7 @@ class Parquet(Source):
                 f"validation={share:g} sets {len(self.apart)} of {total:,} rows apart, expected at least one for "
                 f"validation and one for training."
             )
-        self.batch = min(batch or 256, self.rows)
+        self.batch = min(batch or BATCH, self.rows)
 
     @property
     def steps(self) -> int:
@@ -110,18 +108,18 @@ class Parquet(Source):
 
     def _first_pass(self, total: int) -> tuple[Tensor, Tensor]:
         """Check every row; return those set apart and a sample of the others."""
-        held, sampled, present = [], [], torch.zeros(len(self.model.graph), dtype=torch.bool)
+        held, sampled, found = [], [], torch.zeros(2, len(self.model.graph), dtype=torch.bool)
         for number, (file, group) in enumerate(self._groups):
             rows = self._read(number)
             x, context = self.pair(rows)
             where = f"row group {group} of {str(self._paths[file])!r}"
             check_rows(self.model, x[0], None if context is None else context[0], where)
-            present |= ~torch.isnan(x[0]).cpu().all(dim=0)
+            found |= present(self.model, x[0])
             apart = self._set_apart(number, len(rows))
             held.append(rows[torch.from_numpy(apart)])
             some = np.random.default_rng((self.seed, number, 1)).random(len(rows)) < LARGEST_SAMPLE / total
             sampled.append(rows[torch.from_numpy(~apart & some)])
-        check_filled(self.model, present, self.what)
+        check_present(self.model, found, self.what)
         return torch.cat(held), torch.cat(sampled)
 
     def _set_apart(self, number: int, rows: int) -> np.ndarray:
@@ -130,17 +128,16 @@ class Parquet(Source):
 
     def _read(self, number: int) -> Tensor:
         place, group = self._groups[number]
-        names = self._names[place]
-        read = self._files[place].read_row_group(group, columns=list(dict.fromkeys(names)))
-        columns = []
-        for name in names:
-            kind = read[name].type
-            if not (pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind)):
-                raise ValueError(
-                    f"column {name!r} of {str(self._paths[place])!r} has the type {kind}, expected numbers."
-                )
-            columns.append(read[name].to_pandas().to_numpy(dtype=np.float64, na_value=np.nan))
-        return torch.from_numpy(np.stack(columns, axis=1)).to(next(self.model.parameters()).dtype)
+        file, what = self._files[place], f"row group {group} of {str(self._paths[place])!r}"
+        wanted = {*self._names, *map(str, self._names)}  # files know columns by strings alone
+        columns = [name for name in file.schema_arrow.names if name in wanted]
+        # Booleans that may be missing would become objects.
+        kinds = {pa.bool_(): pd.BooleanDtype()}
+        try:
+            rows = file.read_row_group(group, columns=columns).to_pandas(types_mapper=kinds.get)
+        except (OSError, pa.ArrowException) as error:
+            raise ValueError(f"{what} cannot be read: {str(error).splitlines()[0]}") from error
+        return read_table(rows, self._names, next(self.model.parameters()).dtype, what=what)
 
     @staticmethod
     def _mix(count: int, generator: Generator) -> Tensor:

@@ -17,12 +17,9 @@ from .._errors import show
 from ..data import read_table
 from ..models import DensityModel
 from ._parquet import Parquet
-from ._sources import Loader, Rows, Source, check_filled, check_rows
+from ._sources import BATCH, Loader, Rows, Source, check_present, check_rows, present
 
 __all__ = ["Sources", "read_sources"]
-
-BATCH = 256
-"""Rows of a batch, where nobody says."""
 
 EVALUATED = 1024
 """Rows that are evaluated at a time."""
@@ -49,6 +46,11 @@ def read_sources(
     if validation_context is not None and (share is not None or validation is None):
         raise ValueError("got a validation_context, but no validation table; the context of a share is that of train.")
     if share is None:
+        if isinstance(context, pd.DataFrame) and isinstance(validation_context, pd.DataFrame):
+            lacking = [name for name in context.columns if name not in validation_context.columns]
+            if lacking:
+                raise ValueError(f"validation_context has no column {show(lacking[0])}, which context has.")
+            validation_context = validation_context[list(context.columns)]
         apart = None if validation is None else _read(models, validation, validation_context, None, "validation")
         return Sources(_read(models, train, context, batch_size, "train"), apart)
     if isinstance(train, DataLoader):
@@ -124,6 +126,7 @@ def _read_parquet(
     if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) for name in names):
         raise ValueError(f"context is a {type(context).__name__}, expected the names of columns of the Parquet file.")
     _check_count(models[0], len(names), what)
+    _check_names(models[0], names)
     parquet = Parquet(paths, models[0], names, share, seed, batch_size, what)
     if what == "train":
         _batch(batch_size, parquet.rows, what)
@@ -165,18 +168,32 @@ def _read_one(model: DensityModel, table: Any, context: Any, what: str) -> tuple
     if context is not None:
         columns = list(context) if names else _columns(context, model.context)
         _check_count(model, len(columns), what)
+        _check_names(model, columns if names else [])
+        both = isinstance(table, pd.DataFrame) and isinstance(context, pd.DataFrame)
+        if both and len(table) == len(context) and not table.index.equals(context.index):
+            raise ValueError(
+                f"{what} and its context have different indexes, so their rows may not belong together: pass "
+                f"context.loc[table.index], or reset_index(drop=True) on both."
+            )
         held = read_table(table if names else context, columns, like.dtype, like.device, f"the context of {what}")
         if len(held) != len(x):
             raise ValueError(f"the context of {what} has {len(held)} rows, expected {len(x)}, as many as {what}.")
     else:
         _check_count(model, 0, what)
     check_rows(model, x, held, what)
-    check_filled(model, ~torch.isnan(x).all(dim=0), what)
+    check_present(model, present(model, x), what)
     return x, held
 
 
 def _columns(context: Any, count: int) -> list[Any]:
     return list(context.columns) if isinstance(context, pd.DataFrame) else list(range(count or 1))
+
+
+def _check_names(model: DensityModel, names: Sequence[Any]) -> None:
+    """Refuse a variable as its own context."""
+    for name in names:
+        if name in model.graph.nodes:
+            raise ValueError(f"context names {show(name)}, which is a variable of the model; leave it out of one.")
 
 
 def _check_count(model: DensityModel, columns: int, what: str) -> None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Epoch", "FitResult", "Reason"]
 
-Reason = Literal["patience", "epochs", "callback"]
+Reason = Literal["patience", "epochs", "callback", "diverged"]
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Epoch:
     """What a callback is told after each epoch of a model.
 
     Args:
-        model: The model, with the weights of this epoch; as a member of an ensemble, with those it began with.
+        model: The model, with the weights of this epoch.
         member: Its place in the ensemble, 0 for a model alone.
         number: The epoch, from 1.
         train: Mean negative log-likelihood of the training rows, while they trained.
@@ -50,7 +50,8 @@ class FitResult:
         best_epoch: The epoch whose weights were kept: the best on the validation rows, the last without any.
         best_validation: Mean negative log-likelihood of the validation rows in that epoch; NaN without any.
         seconds: Time taken, of the whole ensemble where the model is a member of one.
-        stopped: What ended it: ``"patience"``, ``"epochs"`` or ``"callback"``.
+        stopped: What ended it: ``"patience"``, ``"epochs"``, ``"callback"``, or ``"diverged"`` where a member of an
+            ensemble broke down.
     """
 
     history: pd.DataFrame = field(repr=False)

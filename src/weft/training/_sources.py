@@ -11,13 +11,27 @@ import torch
 from torch import Generator, Tensor
 from torch.utils.data import DataLoader
 
-from .._errors import show
+from .._errors import shorten, show
 from ..models import DensityModel
 
-__all__ = ["LARGEST_SAMPLE", "Batch", "Loader", "Rows", "Source", "check_filled", "check_rows", "checksum"]
+__all__ = [
+    "BATCH",
+    "LARGEST_SAMPLE",
+    "Batch",
+    "Loader",
+    "Rows",
+    "Source",
+    "check_present",
+    "check_rows",
+    "checksum",
+    "present",
+]
 
 Batch = tuple[Tensor, Tensor | None]
 """Rows (members, rows, columns) and their context; a leading 1 where all members get the same."""
+
+BATCH = 256
+"""Rows of a batch, where nobody says."""
 
 LARGEST_SAMPLE = 200_000
 """Rows that are held in memory of a source that may be larger: for validation, and for centre and spread."""
@@ -141,6 +155,10 @@ class Loader(Source):
                 f"batch {number} of {self.what} is {show([type(part).__name__ for part in parts])}, expected "
                 f"{expected}."
             )
+        for part, count in zip(parts, (len(self.model.graph), self.model.context), strict=False):
+            if part.ndim != 2 or part.shape[1] != count or not len(part):
+                got = f"a tensor of the shape {tuple(part.shape)}"
+                raise ValueError(f"batch {number} of {self.what} has {got}, expected (rows, {count}).")
         x, *context = (part.to(self._like) for part in parts)
         if not self._checked:
             check_rows(self.model, x, context[0] if context else None, f"batch {number} of {self.what}")
@@ -150,27 +168,36 @@ class Loader(Source):
 def check_rows(model: DensityModel, x: Tensor, context: Tensor | None, what: str) -> None:
     """Raise at the first value or context that the model cannot take, saying where it is."""
     try:
-        model.check(x)
+        model.check(x, context)
     except ValueError as error:
         raise ValueError(f"{what}: {error}") from error
-    if context is not None and not bool(torch.isfinite(context).all()):
-        row, column = (int(place) for place in (~torch.isfinite(context)).nonzero()[0])
-        raise ValueError(
-            f"{what}: column {column} of the context, row {row}: got {context[row, column].item():g}, expected a "
-            f"finite number."
-        )
 
 
-def check_filled(model: DensityModel, present: Tensor, what: str) -> None:
-    """Raise at the first variable of which no value is present."""
-    for name, some in zip(model.graph.nodes, present.tolist(), strict=True):
-        if not some:
-            raise ValueError(f"column {show(name)} of {what} has no value at all; leave the variable out of the graph.")
+def present(model: DensityModel, x: Tensor) -> Tensor:
+    """Tell which variables (2, variables) some row has, and which it has together with all their parents."""
+    there, graph = ~torch.isnan(x), model.graph
+    if bool(there.all()):
+        return torch.ones(2, len(graph), dtype=torch.bool)
+    families = [[graph.index(name), *map(graph.index, graph.parents(name))] for name in graph.nodes]
+    together = [there[:, family].all(dim=1).any() for family in families]
+    return torch.stack([there.any(dim=0), torch.stack(together)]).cpu()
+
+
+def check_present(model: DensityModel, found: Tensor, what: str) -> None:
+    """Raise at the first variable that no row has, or that none has together with all its parents."""
+    for some, with_parents in zip(found.tolist(), (False, True), strict=True):
+        if not all(some):
+            name = model.graph.nodes[some.index(False)]
+            parents = shorten(map(show, model.graph.parents(name)))
+            where = f"in a row that also has {parents}" if with_parents else "at all"
+            raise ValueError(
+                f"column {show(name)} of {what} has no value {where}; leave the variable out of the graph."
+            )
 
 
 def checksum(rows: Tensor) -> int:
     """Return a number that depends on every bit; a sum would depend on the number of threads too."""
-    return zlib.crc32(rows.detach().cpu().contiguous().view(torch.uint8).numpy().data)
+    return zlib.crc32(rows.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().data)
 
 
 def _take(rows: Tensor, places: Tensor) -> Tensor:
