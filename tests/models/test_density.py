@@ -330,3 +330,27 @@ class TestBadInput:
             model.conditional("c", {"a": 1.0})
         with pytest.raises(weft.GraphError, match="no node is named 'z'"):
             model.conditional("z", {})
+
+
+def test_a_context_that_is_no_number_is_refused():
+    model = weft.StrNNDensity(weft.graph.chain(2), context=1)
+    x = torch.zeros(3, 2)
+    for value in (torch.nan, torch.inf):
+        context = torch.tensor([[0.0], [value], [0.0]])
+        for call in (lambda c=context: model.log_prob(x, c), lambda c=context: model.sample(3, c)):
+            with pytest.raises(ValueError, match=r"column 0 of the context, row 1: got (nan|inf), expected a finite"):
+                call()
+
+
+def test_conditional_needs_numbers():
+    model = weft.StrNNDensity(weft.graph.chain(2), missing="factor")
+    for value, message in [(torch.nan, "is NaN"), ("a", "expected numbers"), (None, "expected numbers")]:
+        with pytest.raises(ValueError, match=message):
+            model.conditional("x1", {"x0": value})
+
+
+def test_arguments_of_the_wrong_kind():
+    with pytest.raises(ValueError, match=r"generator is 0, expected a torch\.Generator"):
+        weft.StrNNDensity(weft.graph.chain(2)).sample(3, generator=0)
+    with pytest.raises(ValueError, match="device is 'gpu', expected one that tensors can be put on"):
+        weft.StrNNDensity(weft.graph.chain(2), device="gpu")

@@ -1,11 +1,14 @@
 """What is wrong with rows or arguments is said before a step is made, with its place and what mends it."""
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import torch
+from torch.optim import Adam
 from torch.utils.data import DataLoader, TensorDataset
 
 import weft
@@ -358,3 +361,47 @@ def test_a_category_that_is_new():
     weft.fit(model, torch.tensor([[0.0, 1.0], [1.0, 0.0], [2.0, 1.0]]), None, epochs=1)
     with pytest.raises(ValueError, match="column 'a', row 1: got 3, expected a whole number from 0 to 2"):
         model.log_prob(torch.tensor([[0.0, 1.0], [3.0, 0.0]]))
+
+
+def test_columns_that_a_type_cannot_tell_apart():
+    x = rows_for("gaussian")[0].float()
+    like = {"name": "gaussian", "model": make("gaussian").float()}
+    for value in (0.1, 98.6):
+        constant = x.clone()
+        constant[:, 1] = value
+        refused(f"column '{NODES[1]}' is constant in the training rows", constant, **like)
+    offset = x.double()
+    offset[:, 2] += 2e5
+    refused(
+        f"column '{NODES[2]}' has values around 20000.* that differ by .* too little for torch.float32",
+        offset,
+        **like,
+    )
+    weft.fit(make("gaussian"), offset, epochs=1)  # float64 can
+
+
+def test_context_belongs_to_its_rows():
+    x, context = rows_for("context")
+    frame, beside = pd.DataFrame(x.numpy(), columns=list(NODES)), pd.DataFrame(context.numpy(), columns=["c", "d"])
+    wrong = beside.sample(frac=1, random_state=0)
+    refused("train and its context have different indexes", frame, name="context", context=wrong)
+    message = "context names 'dose', which is a variable of the model"
+    refused(message, frame, name="context", context=["dose", "age"])
+    held = {"name": "context", "context": beside}
+    refused("validation_context has no column 'd'", frame, frame, validation_context=beside[["c"]], **held)
+    turned, straight = make("context"), make("context")
+    for model, columns in ((turned, ["d", "c"]), (straight, ["c", "d"])):
+        weft.fit(model, frame, frame, epochs=2, context=beside, validation_context=beside[columns])
+    assert all(torch.equal(a, b) for a, b in zip(turned.parameters(), straight.parameters(), strict=True))
+
+
+def test_a_rate_has_one_place():
+    refused(r"optimizer has lr=0\.05, which is set at every step; pass lr= to fit", optimizer=partial(Adam, lr=0.05))
+
+
+def test_a_file_of_which_a_part_is_broken(tmp_path):
+    path = to_file(rows_for("mixed")[0], tmp_path / "rows.parquet", compression=None)
+    data = bytearray(path.read_bytes())
+    data[4:400] = bytes(396)
+    path.write_bytes(data)
+    refused(r"row group 0 of '.*rows\.parquet' cannot be read", path)

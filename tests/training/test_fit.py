@@ -455,3 +455,38 @@ def test_the_plot():
     assert fitted(validation=None)[1].plot(mine) is mine
     assert [line.get_label() for line in mine.lines] == ["train", "kept: 4"]
     plt.close("all")
+
+
+def test_one_callback_will_do_and_any_truth_value_stops():
+    seen = []
+    fitted(epochs=2, callbacks=seen.append)
+    assert [told.number for told in seen] == [1, 2]
+    for answer in (True, np.True_):
+        _, result = fitted(epochs=5, callbacks=lambda told, answer=answer: answer)
+        assert (result.stopped, len(result.history)) == ("callback", 1)
+
+
+def test_a_member_shows_the_weights_of_its_epoch():
+    x, _ = rows_for()
+    seen, alone = [], []
+    weft.fit([make(), make()], x, epochs=3, seed=[0, 5], callbacks=lambda told: seen.append(weights(told.model)))
+    weft.fit(make(), x, epochs=3, seed=5, callbacks=lambda told: alone.append(weights(told.model)))
+    for mine, other in zip(seen[1::2], alone, strict=True):
+        for name, tensor in mine.items():
+            torch.testing.assert_close(tensor, other[name], rtol=1e-10, atol=1e-10)
+
+
+def test_gradients_may_be_switched_off_around_it():
+    with torch.no_grad():
+        _, result = fitted(epochs=2)
+    assert len(result.history) == 2
+
+
+def test_refused_rows_leave_the_units_unsettled():
+    x, _ = rows_for()
+    model = make()
+    x[:, 1] = 3.0
+    with pytest.raises(ValueError, match="is constant"):
+        weft.fit(model, x)
+    assert not model.standardized
+    assert torch.equal(model.shift, torch.zeros_like(model.shift))
