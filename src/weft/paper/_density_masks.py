@@ -20,7 +20,7 @@ from ._density import BASELINE, EPOCHS
 from ._density_pictures import tidy
 from ._density_search import GRID, QUICK_GRID, Grid, Make
 from ._density_tables import nats, pair_between, pair_up, recipes_table
-from ._density_tasks import ACTIVATION, GRAPH_SEED, THRESHOLD, Task, compare_on, makers, network_trial
+from ._density_tasks import ACTIVATION, GRAPH_SEED, THRESHOLD, Task, compare_on, makers, network_trial, searched_size
 from ._experiment import Experiment
 from ._record import Row, distinct, mean, where
 
@@ -106,7 +106,7 @@ def learn_with_masks(
         models = {BASELINE: makers(graph, "binary", device)[BASELINE]}
         models |= {method: _maker(graph, factorizer, device) for method, factorizer in METHODS.items()}
         draw = partial(network_trial, graph, "binary")
-        searched = max([n for n in sizes if n <= SEARCHED], default=min(sizes))
+        searched = searched_size(sizes, SEARCHED)
         like = {method: "Greedy" for method in METHODS if method != "Greedy"}
         tasks.append(Task(name, d, models, draw, sizes, searched, like=like, grid=grid))
     return compare_on(tasks, seeds, track, _silent_edges, epochs=epochs)

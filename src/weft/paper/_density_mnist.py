@@ -21,7 +21,7 @@ from ._density import EPOCHS, Trial
 from ._density_pictures import cut, draw_adjacency, draw_curves, draw_difference, draw_images
 from ._density_search import LARGE_GRID, Grid
 from ._density_tables import advantage, comparison, recipes_table
-from ._density_tasks import Task, compare_on, makers
+from ._density_tasks import Task, compare_on, makers, searched_size
 from ._experiment import Experiment
 from ._record import Row, distinct, where
 
@@ -82,7 +82,7 @@ def learn_mnist(
         appendices B, C and E.
     """
     graph = neighbourhood(SIDE, SIDE, radius)
-    searched = max([n for n in sizes if n <= SAMPLED], default=min(sizes))
+    searched = searched_size(sizes, SAMPLED)
     tasks = []
     for label in labels:
         splits = mnist(labels=label)

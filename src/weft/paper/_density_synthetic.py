@@ -16,7 +16,7 @@ from ._density import Recipe
 from ._density_pictures import draw_adjacency, draw_curves, draw_difference
 from ._density_search import GRID, LARGE_GRID, QUICK_GRID, Grid
 from ._density_tables import advantage, comparison, recipes_table
-from ._density_tasks import GRAPH_SEED, THRESHOLD, Task, compare_on, makers, network_trial
+from ._density_tasks import GRAPH_SEED, THRESHOLD, Task, compare_on, makers, network_trial, searched_size
 from ._experiment import Experiment
 from ._record import Row, distinct, where
 
@@ -132,7 +132,7 @@ def _task(
     grid: Grid,
     device: str,
 ) -> Task:
-    searched = max([n for n in sizes if n <= SEARCHED], default=min(sizes))
+    searched = searched_size(sizes, SEARCHED)
     draw = partial(network_trial, graph, kind)
     return Task(name, len(graph), makers(graph, kind, device), draw, sizes, searched, recipes, grid=grid)
 

@@ -17,7 +17,7 @@ from ._density import Recipe, Trial, learn
 from ._density_search import GRID, Grid, Make, choose_recipe, search_recipes
 from ._record import Row, where
 
-__all__ = ["ACTIVATION", "GRAPH_SEED", "THRESHOLD", "Task", "compare_on", "makers", "network_trial"]
+__all__ = ["ACTIVATION", "GRAPH_SEED", "THRESHOLD", "Task", "compare_on", "makers", "network_trial", "searched_size"]
 
 ACTIVATION = "relu"
 """That of the paper's grid, the only one in it."""
@@ -127,6 +127,11 @@ def makers(graph: Any, kind: str, device: str, activation: str = ACTIVATION) -> 
         return MADE(graph, kind, hidden=(hidden,), activation=activation, device=device)
 
     return {"StrNN": strnn, "MADE": made}
+
+
+def searched_size(sizes: Sequence[int], most: int) -> int:
+    """Return the largest number of rows up to ``most``, at which recipes are searched, or the smallest of all."""
+    return max([n for n in sizes if n <= most], default=min(sizes))
 
 
 def network_trial(graph: Graph, kind: str, seed: int, n: int, test_rows: int = TEST_ROWS) -> Trial:
