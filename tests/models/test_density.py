@@ -354,3 +354,11 @@ def test_arguments_of_the_wrong_kind():
         weft.StrNNDensity(weft.graph.chain(2)).sample(3, generator=0)
     with pytest.raises(ValueError, match="device is 'gpu', expected one that tensors can be put on"):
         weft.StrNNDensity(weft.graph.chain(2), device="gpu")
+
+
+def test_no_variables_and_one():
+    none = weft.StrNNDensity(weft.Graph.from_edges([]))
+    assert none.log_prob(torch.zeros(3, 0)).tolist() == [0.0, 0.0, 0.0]
+    assert none.sample(2).shape == (2, 0)
+    one = weft.StrNNDensity(weft.Graph.from_edges([], nodes=["a"]), "gaussian")
+    assert one.log_prob(one.sample(2)).shape == (2,)

@@ -75,11 +75,12 @@ class DensityModel(Fixed, ABC):
         self.check_context(context)
         nodes = self.graph.nodes
         check_columns(x, len(nodes), lambda: shorten(nodes), next(self.parameters()))
-        wrong = ~self.valid(x).reshape(-1, len(nodes))
+        lead = x.shape[:-1].numel()  # there may be no nodes
+        wrong = ~self.valid(x).reshape(lead, len(nodes))
         if not bool(wrong.any()):
             return
         row, column = (int(place) for place in wrong.nonzero()[0])
-        value, more = x.reshape(-1, len(nodes))[row, column].item(), int(wrong.sum()) - 1
+        value, more = x.reshape(lead, len(nodes))[row, column].item(), int(wrong.sum()) - 1
         also = f" ({more:,} more like it)" if more else ""
         raise ValueError(
             f"column {show(nodes[column])}, row {row}: got {value:g}, expected {self.expected(column)}{also}."
