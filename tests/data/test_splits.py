@@ -114,3 +114,10 @@ def test_no_rows():
 def test_parts_that_do_not_fit(parts, message):
     with pytest.raises(ValueError, match=message):
         Splits(*parts)
+
+
+def test_the_type_is_as_asked():
+    x = 1e9 + torch.arange(20, dtype=torch.float64).reshape(10, 2)
+    parts = split(x, validation=2, test=2, dtype=torch.float64)
+    assert torch.equal(torch.cat([parts.train, parts.validation, parts.test]).sort(dim=0).values, x)
+    assert split(x).train.dtype == torch.float32

@@ -72,6 +72,7 @@ def split(
     test: float = 0.2,
     seed: int = 0,
     graph: Any = None,
+    dtype: torch.dtype = torch.float32,
 ) -> Splits:
     """Split rows at random into training, validation and test rows.
 
@@ -83,6 +84,7 @@ def split(
         test: Share of all rows, below 1, or a whole number of rows.
         seed: Seed of the draw; the test rows depend on it and on ``test`` alone.
         graph: The graph of the columns, where it is known.
+        dtype: Type of the tensors; torch.float64 for numbers of many digits.
 
     Examples:
         >>> import torch
@@ -92,7 +94,7 @@ def split(
     """
     check_whole("seed", seed, error=ValueError)
     known = None if graph is None else Structure.of(graph).dag()
-    table = read_table(rows, _names(rows, known), torch.float32, "cpu", "rows")
+    table = read_table(rows, _names(rows, known), dtype, "cpu", "rows")
     tested, validated = (_count(name, size, len(table)) for name, size in (("test", test), ("validation", validation)))
     if tested + validated >= len(table):
         raise ValueError(
