@@ -41,11 +41,16 @@ def test_numbers_of_rows():
     assert (len(nothing.train), nothing.validation.shape, nothing.test.shape) == (20, (0, 3), (0, 3))
 
 
-@pytest.mark.parametrize("rows", [ROWS.double(), ROWS.int(), ROWS.numpy(), ROWS.tolist(), pd.DataFrame(ROWS.numpy())])
+@pytest.mark.parametrize("rows", [ROWS.double(), ROWS.int(), ROWS.numpy(), ROWS.tolist()])
 def test_any_table_becomes_float32(rows):
     parts = split(rows)
     assert parts.train.dtype == parts.validation.dtype == parts.test.dtype == torch.float32
     assert torch.equal(parts.train, split(ROWS).train)
+
+
+def test_a_frame_needs_a_graph_that_says_the_order_of_its_columns():
+    with pytest.raises(ValueError, match="rows is a DataFrame, so its columns have names: pass graph="):
+        split(pd.DataFrame(ROWS.numpy()))
 
 
 def test_a_table_is_read_by_the_names_of_the_graph():

@@ -362,3 +362,23 @@ def test_no_variables_and_one():
     assert none.sample(2).shape == (2, 0)
     one = weft.StrNNDensity(weft.Graph.from_edges([], nodes=["a"]), "gaussian")
     assert one.log_prob(one.sample(2)).shape == (2,)
+
+
+def test_weights_of_other_columns_are_refused():
+    graph, kinds = weft.Graph.from_edges([("a", "b")]), {"a": "gaussian", "b": "binary"}
+    state = weft.StrNNDensity(graph, kinds).state_dict()
+    weft.StrNNDensity(graph, kinds).load_state_dict(state)
+    with pytest.raises(
+        ValueError, match=r"with the columns 'a: Gaussian\(\); b: Binary\(\)', expected 'a: .*; b: Poisson"
+    ):
+        weft.StrNNDensity(graph, {"a": "gaussian", "b": "count"}).load_state_dict(state)
+    renamed = weft.Graph.from_edges([("x", "b")])
+    with pytest.raises(ValueError, match="expected 'x: Gaussian"):
+        weft.StrNNDensity(renamed, {"x": "gaussian", "b": "binary"}).load_state_dict(state)
+
+
+def test_what_is_no_tensor_is_refused_with_what_makes_one():
+    with pytest.raises(
+        ValueError, match=r"x is a list, expected a torch\.Tensor: pass weft\.data\.read_table\(x, model"
+    ):
+        weft.StrNNDensity(weft.graph.chain(2)).log_prob([[0.0, 1.0]])

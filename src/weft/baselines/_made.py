@@ -20,8 +20,11 @@ __all__ = ["MADE"]
 class MADE(StrNNDensity):
     """A fully autoregressive density: every variable depends on all before it, whatever the edges of a graph.
 
+    On rows with missing values its log-density is a sum over other terms than that of a model with fewer edges; compare
+    the two on complete rows alone.
+
     Args:
-        graph: A `Graph`, or what `weft.Graph` reads, whose variables are taken, and whose order.
+        graph: A `Graph`, or what `weft.Graph` reads, whose variables are taken, in a topological order.
         kinds: As in `StrNNDensity`.
         hidden: Units of each hidden layer.
         activation: As in `StrNNDensity`.

@@ -79,7 +79,8 @@ def split(
     The parts are in random order too, so that the first n training rows are a random choice of them.
 
     Args:
-        rows: A tensor, an array or a DataFrame (rows, columns). A DataFrame is read by the names of the graph.
+        rows: A tensor, an array or a DataFrame (rows, columns). A DataFrame is read by the names of the graph,
+            which it needs.
         validation: Share of all rows, below 1, or a whole number of rows.
         test: Share of all rows, below 1, or a whole number of rows.
         seed: Seed of the draw; the test rows depend on it and on ``test`` alone.
@@ -110,7 +111,8 @@ def _names(rows: Any, graph: Graph | None) -> Sequence[Hashable]:
     if graph is not None:
         return graph.nodes
     if isinstance(rows, pd.DataFrame):
-        return list(rows.columns)
+        message = "rows is a DataFrame, so its columns have names: pass graph=, whose nodes say their order."
+        raise ValueError(message)  # noqa: TRY004
     shape = np.shape(rows)
     if len(shape) != 2:
         raise ValueError(f"rows has the shape {tuple(shape)}, expected (rows, columns).")

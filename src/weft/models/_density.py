@@ -245,6 +245,17 @@ class StrNNDensity(DensityModel):
         self.settled.fill_(value=True)
         return self
 
+    def get_extra_state(self) -> Tensor:
+        """Return the names and kinds of the columns, which go with the weights into the state dict."""
+        columns = zip(self.graph.nodes, self.heads.each, strict=True)
+        return torch.tensor(list("; ".join(f"{name}: {head!r}" for name, head in columns).encode()), dtype=torch.uint8)
+
+    def set_extra_state(self, state: Tensor) -> None:
+        """Refuse weights of a density with other columns, which could fit in number and mean something else."""
+        if not torch.equal(state.cpu(), self.get_extra_state()):
+            theirs, mine = (show(bytes(each.tolist()).decode(), 200) for each in (state, self.get_extra_state()))
+            raise ValueError(f"these weights are of a density with the columns {theirs}, expected {mine}.")
+
     def extra_repr(self) -> str:
         """Show the graph and the kinds of its columns."""
         kinds = [head.name for head in self.heads.each]

@@ -74,6 +74,10 @@ class DensityModel(Fixed, ABC):
         """Raise at the first value that is missing or out of range, naming its column and row."""
         self.check_context(context)
         nodes = self.graph.nodes
+        if not isinstance(x, Tensor):
+            raise ValueError(  # noqa: TRY004
+                f"x is a {type(x).__name__}, expected a torch.Tensor: pass weft.data.read_table(x, model.graph.nodes)."
+            )
         check_columns(x, len(nodes), lambda: shorten(nodes), next(self.parameters()))
         lead = x.shape[:-1].numel()  # there may be no nodes
         wrong = ~self.valid(x).reshape(lead, len(nodes))

@@ -84,8 +84,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     tables = {title: table for title, table in experiment.tables(rows).items() if table}
     for title, table in tables.items():
         show(title, table)
+    note = f"Computed by `{command}`."
+    if options.quick:
+        note += " Quick runs are too short to compare models: they show that the command works."
+        print(note)
     facts: dict[str, Any] = {"title": experiment.title, "command": command, "summary": tables}
-    write(folder, output, rows, tables, f"Computed by `{command}`.", device=device, **facts)
+    write(folder, output, rows, tables, note, device=device, **facts)
     experiment.draw(rows).savefig(folder / f"{output}.png", dpi=150)
     journal.close()
     for suffix in SUFFIXES:
