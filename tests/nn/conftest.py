@@ -8,15 +8,6 @@ import torch
 
 
 @pytest.fixture(autouse=True, scope="session")
-def one_thread():
-    """The tensors are small: several threads would only wait for each other."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
-@pytest.fixture(autouse=True, scope="session")
 def lazy_imports():
     """Forward-mode differentiation and compilation import modules of torch that use torch's own deprecated parts."""
     with warnings.catch_warnings():

@@ -219,6 +219,38 @@ def test_a_variable_that_never_comes_with_its_parents():
     refused(f"column '{child}' of train has no value in a row that also has '{parent}'", x, name="missing")
 
 
+def outcomes(rows, share):
+    """What becomes of fits with several seeds: 'fitted', or the message."""
+    found = set()
+    for seed in range(8):
+        try:
+            weft.fit(make("missing"), rows, share, epochs=1, seed=seed)
+            found.add("fitted")
+        except ValueError as error:
+            found.add(str(error))
+    return found
+
+
+def test_a_share_may_leave_nothing_to_train_a_factor_on():
+    x, _ = rows_for("missing")
+    x[:, NODES.index("age")] = torch.nan
+    x[0, NODES.index("age")] = 1.0  # this row trains for some seeds, and validates for others
+    x[0, NODES.index("dose")] = 0.0
+    found = outcomes(x, 0.5)
+    assert "fitted" in found
+    [message] = found - {"fitted"}
+    assert message.startswith("column 'age' of train without the 30 rows for validation has no value")
+
+
+def test_a_share_may_leave_nothing_to_validate():
+    x = torch.full_like(rows_for("missing")[0], torch.nan)
+    x[:20] = rows_for("missing")[0][:20]
+    found = outcomes(x, 0.02)  # one row
+    assert "fitted" in found
+    [message] = found - {"fitted"}
+    assert message == "none of the 1 rows for validation has a variable with all its parents; pass a larger share."
+
+
 def test_loaders():
     x, context = rows_for("context")
     pairs, rows = DataLoader(TensorDataset(x, context), batch_size=30), DataLoader(x, batch_size=30)

@@ -16,6 +16,7 @@ from torch import Tensor
 from .._arguments import check_whole
 from .._errors import shorten, show
 from ..graph import Graph, Structure
+from ._values import refuse_values
 
 __all__ = ["LinearNetwork", "draw_weights", "read_vector"]
 
@@ -64,7 +65,7 @@ class LinearNetwork(ABC):
             got = x.shape[-1] if x.ndim else "a scalar"
             raise ValueError(f"expected {len(nodes)} columns ({shorten(nodes)}), got {got}.")
         rows = x.detach().cpu().to(torch.float64).reshape(math.prod(x.shape[:-1]), len(nodes))
-        self._check_values(rows)
+        refuse_values(rows, self._valid(rows), nodes, lambda column: self._expected)
         scores = np.empty(rows.shape)
         for start in range(0, len(rows), _ROWS):
             scores[start : start + _ROWS] = self._score(rows[start : start + _ROWS].numpy())
@@ -89,15 +90,6 @@ class LinearNetwork(ABC):
     def _score(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
         scores: NDArray[np.float64] = (self.weights @ rows.T).T + self.intercepts
         return scores
-
-    def _check_values(self, rows: Tensor) -> None:
-        wrong = ~self._valid(rows)
-        if bool(wrong.any()):
-            row, column = (int(place) for place in wrong.nonzero()[0])
-            value, more = rows[row, column].item(), int(wrong.sum()) - 1
-            also = f" ({more:,} more like it)" if more else ""
-            name = show(self.graph.nodes[column])
-            raise ValueError(f"column {name}, row {row}: got {value:g}, expected {self._expected}{also}.")
 
     _expected: str
 

@@ -8,7 +8,8 @@ from typing import Self
 import torch
 from torch import Generator, Tensor
 
-from .._errors import shorten, show
+from .._errors import shorten
+from ..data._values import refuse_values
 from ..graph import Graph
 from ..nn._checks import check_columns
 from ..nn._fixed import Fixed
@@ -79,16 +80,7 @@ class DensityModel(Fixed, ABC):
                 f"x is a {type(x).__name__}, expected a torch.Tensor: pass weft.data.read_table(x, model.graph.nodes)."
             )
         check_columns(x, len(nodes), lambda: shorten(nodes), next(self.parameters()))
-        lead = x.shape[:-1].numel()  # there may be no nodes
-        wrong = ~self.valid(x).reshape(lead, len(nodes))
-        if not bool(wrong.any()):
-            return
-        row, column = (int(place) for place in wrong.nonzero()[0])
-        value, more = x.reshape(lead, len(nodes))[row, column].item(), int(wrong.sum()) - 1
-        also = f" ({more:,} more like it)" if more else ""
-        raise ValueError(
-            f"column {show(nodes[column])}, row {row}: got {value:g}, expected {self.expected(column)}{also}."
-        )
+        refuse_values(x, self.valid(x), nodes, self.expected)
 
     def check_context(self, context: Tensor | None) -> None:
         """Raise at the first number of a context that is not finite, naming its column and row."""

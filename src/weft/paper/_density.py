@@ -14,6 +14,7 @@ from torch import Tensor
 
 from ..models import StrNNDensity
 from ..training import FitResult, fit
+from ..training._seeding import seeded
 from ._record import Row
 
 __all__ = ["BASELINE", "BATCH", "EPOCHS", "PATIENCE", "Recipe", "Trial", "learn", "score", "standard_error", "train"]
@@ -160,9 +161,8 @@ def standard_error(values: Tensor) -> float:
 
 def _begin(model: Model, seed: int) -> Model:
     """Return a copy of a model with weights drawn anew."""
-    member, device = copy.deepcopy(model), model.shift.device
-    with torch.random.fork_rng([device] if device.type == "cuda" else []):
-        torch.manual_seed(seed)
+    member = copy.deepcopy(model)
+    with seeded(model.shift.device, seed):
         member.net.reset_parameters()
     return member
 

@@ -13,14 +13,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from ..graph import Graph, every_other, previous, random_sparse
+from ..graph import Graph
 from ..masks import Exact, Factorizer, Greedy, Zuko
 from ..models import StrNNDensity
 from ._density import BASELINE, EPOCHS
 from ._density_pictures import tidy
 from ._density_search import GRID, QUICK_GRID, Grid, Make
 from ._density_tables import nats, pair_between, pair_up, recipes_table
-from ._density_tasks import ACTIVATION, GRAPH_SEED, THRESHOLD, Task, compare_on, makers, network_trial, searched_size
+from ._density_tasks import (
+    ACTIVATION,
+    Task,
+    compare_on,
+    makers,
+    network_trial,
+    paper_graph,
+    searched_size,
+)
 from ._experiment import Experiment
 from ._record import Row, distinct, mean, where
 
@@ -102,7 +110,7 @@ def learn_with_masks(
     """
     tasks = []
     for name in structures:
-        graph = _graph(name, d)
+        graph = paper_graph(name, d)
         models = {BASELINE: makers(graph, "binary", device)[BASELINE]}
         models |= {method: _maker(graph, factorizer, device) for method, factorizer in METHODS.items()}
         draw = partial(network_trial, graph, "binary")
@@ -133,12 +141,6 @@ def _maker(graph: Graph, factorizer: Factorizer, device: str) -> Make:
         return StrNNDensity(graph, "binary", (hidden,), ACTIVATION, factorizer, device=device)
 
     return make
-
-
-def _graph(name: str, d: int) -> Graph:
-    if name == "prev_3":
-        return previous(d, 3)
-    return every_other(d) if name == "every_other" else random_sparse(d, THRESHOLD, GRAPH_SEED)
 
 
 def _published(data: str, n: int) -> dict[str, tuple[float, float]]:

@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ..graph import Graph, every_other, previous, random_sparse
+from ..graph import Graph
 from ._density import Recipe
 from ._density_pictures import draw_adjacency, draw_curves, draw_difference
 from ._density_search import GRID, LARGE_GRID, QUICK_GRID, Grid
 from ._density_tables import advantage, comparison, recipes_table
-from ._density_tasks import GRAPH_SEED, THRESHOLD, Task, compare_on, makers, network_trial, searched_size
+from ._density_tasks import Task, compare_on, makers, network_trial, paper_graph, searched_size
 from ._experiment import Experiment
 from ._record import Row, distinct, where
 
@@ -73,7 +73,7 @@ def learn_binary(
         Structured Neural Networks for Density Estimation and Causal Inference (Chen et al., 2023), section 4.1 and
         appendices C and E.
     """
-    graphs = {name: _graph(name, d) for name, d in zip(("every_other", "random_sparse"), dimensions, strict=True)}
+    graphs = {name: paper_graph(name, d) for name, d in zip(("every_other", "random_sparse"), dimensions, strict=True)}
     grids = {"every_other": grid or LARGE_GRID, "random_sparse": grid or GRID}
     tasks = [
         _task(f"{name}, d = {len(graph)}", graph, "binary", sizes, {}, grids[name], device)
@@ -117,7 +117,7 @@ def learn_gaussian(
         appendices C and E.
     """
     tasks = [
-        _task(f"{name}, d = {d}", _graph(name, d), "gaussian", sizes, recipes if d == 20 else {}, grid, device)
+        _task(f"{name}, d = {d}", paper_graph(name, d), "gaussian", sizes, recipes if d == 20 else {}, grid, device)
         for name, recipes in (("prev_2", PREVIOUS_2), ("random_sparse", {}))
     ]
     return compare_on(tasks, seeds, track)
@@ -135,12 +135,6 @@ def _task(
     searched = searched_size(sizes, SEARCHED)
     draw = partial(network_trial, graph, kind)
     return Task(name, len(graph), makers(graph, kind, device), draw, sizes, searched, recipes, grid=grid)
-
-
-def _graph(name: str, d: int) -> Graph:
-    if name == "every_other":
-        return every_other(d)
-    return previous(d, 2) if name == "prev_2" else random_sparse(d, THRESHOLD, GRAPH_SEED)
 
 
 def _tables(rows: list[Row]) -> dict[str, list[Row]]:
@@ -168,7 +162,7 @@ def _draw(rows: list[Row]) -> Figure:
         draw_difference(line[1], each)
         name, d = data.split(", d = ")
         shown = min(int(d), 50)  # as in the paper
-        draw_adjacency(line[2], _graph(name, int(d)), f"{name}, the first {shown} variables", shown)
+        draw_adjacency(line[2], paper_graph(name, int(d)), f"{name}, the first {shown} variables", shown)
     return drawn
 
 

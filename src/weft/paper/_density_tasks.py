@@ -11,13 +11,23 @@ import numpy as np
 
 from ..baselines import MADE
 from ..data import BinaryNetwork, LinearGaussian
-from ..graph import Graph
+from ..graph import Graph, every_other, previous, random_sparse
 from ..models import StrNNDensity
 from ._density import Recipe, Trial, learn
 from ._density_search import GRID, Grid, Make, choose_recipe, search_recipes
 from ._record import Row, where
 
-__all__ = ["ACTIVATION", "GRAPH_SEED", "THRESHOLD", "Task", "compare_on", "makers", "network_trial", "searched_size"]
+__all__ = [
+    "ACTIVATION",
+    "GRAPH_SEED",
+    "THRESHOLD",
+    "Task",
+    "compare_on",
+    "makers",
+    "network_trial",
+    "paper_graph",
+    "searched_size",
+]
 
 ACTIVATION = "relu"
 """That of the paper's grid, the only one in it."""
@@ -127,6 +137,13 @@ def makers(graph: Any, kind: str, device: str, activation: str = ACTIVATION) -> 
         return MADE(graph, kind, hidden=(hidden,), activation=activation, device=device)
 
     return {"StrNN": strnn, "MADE": made}
+
+
+def paper_graph(name: str, d: int) -> Graph:
+    """Return a graph of the paper by its name: every_other, prev_k or random_sparse."""
+    if name.startswith("prev_"):
+        return previous(d, int(name.removeprefix("prev_")))
+    return every_other(d) if name == "every_other" else random_sparse(d, THRESHOLD, GRAPH_SEED)
 
 
 def searched_size(sizes: Sequence[int], most: int) -> int:

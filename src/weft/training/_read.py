@@ -73,7 +73,16 @@ def read_sources(
     mixed = torch.stack([torch.randperm(total, generator=generator) for generator in generators])
     chosen, apart_rows = mixed[:, count:], mixed[:, :count]
     batch = _batch(batch_size, total - count, f"train without the {count} rows for validation")
-    return Sources(Rows(x, held, chosen, batch), Rows(x, held, apart_rows, EVALUATED))
+    sources = Rows(x, held, chosen, batch), Rows(x, held, apart_rows, EVALUATED)
+    if bool(torch.isnan(x).any()):  # what the table has, a part of its rows may lack
+        for member, model in enumerate(models):
+            trains, validates = (present(model, each.sample(member)) for each in sources)
+            check_present(model, trains, f"train without the {count} rows for validation")
+            if not bool(validates[1].any()):
+                raise ValueError(
+                    f"none of the {count} rows for validation has a variable with all its parents; pass a larger share."
+                )
+    return Sources(*sources)
 
 
 def _read(models: Sequence[DensityModel], table: Any, context: Any, batch_size: int | None, what: str) -> Source:

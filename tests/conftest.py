@@ -1,4 +1,4 @@
-"""How the tests of this room run."""
+"""How all tests run."""
 
 import pytest
 import torch
